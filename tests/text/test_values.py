@@ -131,8 +131,6 @@ def test_values_of_texts(language: str | None, text: str, expected: list[tuple[s
         (("zh", "32平方公里"), ("zh", "面积3200公顷"), [COMPUTED]),  # units that no list has, but two of them
         (("en", "420 people"), ("en", "42 people"), [-1]),
         (("en", "the other 400 tons"), ("en", "4 boats"), [-1]),  # a single digit tells too little
-        (("en", "12,000 people"), ("zh", "12万人"), [-1]),
-        (("en", "35 million yuan"), ("zh", "3亿5千万元"), [-1]),
         (("ko", "535명"), ("ko", "1910년 620명에서 1935년 85명으로"), [COMPUTED]),
         (("ko", "6대"), ("ko", "5대에서 11대로"), [COMPUTED]),
         (("de", "5 Millimeter länger"), ("de", "19 Millimeter und 14 Millimeter"), [COMPUTED]),
@@ -180,7 +178,6 @@ def test_values_in_other_words(language: str, text: str, sign: str, other_langua
         ("vi", "Vào thứ ba"),
         ("zh", "他有一点困难，百分之三点五。"),
         ("ja", "一時的に"),
-        ("uk", "Марія Сорока"),
     ],
 )
 def test_words_that_are_also_numbers_are_none(language: str, text: str) -> None:

@@ -515,14 +515,15 @@ def _layers(items: Any, response: str, reading: Reading) -> list[dict[str, Any]]
 
 def _marks(plan: _Plan, flat: Mapping[str, Any], response: str, reading: Reading) -> Any:
     """What a row marks: a list, the span from `start` to `end`, or what a cell quotes; else the cell as it is."""
-    column = next(iter(plan.parts.get("spans", ())), "")
-    value = decoded_value(flat.get(column))
+    value = decoded_value(flat.get(column := next(iter(plan.parts.get("spans", ())), "")))
     if isinstance(value, list | tuple):
         return value
     quoted = isinstance(value, str) and (value in response or value.strip().lower() not in _EMPTY)
-    if quoted and _is_label(value):  # a word `no` of the response is quoted, unless the column is one of labels
-        quoted = "label" not in column.lower() and bool(re.search(rf"\b{re.escape(value)}\b", response))
-    text = value if quoted and value.strip() else ""
+    label = quoted and "start" not in plan.parts and _is_label(value)
+    if label and "label" not in column.lower() and re.search(rf"\b{re.escape(value)}\b", response):
+        detail = f"{value!r} in {column!r} may be quoted, or say whether anything is wrong"
+        raise InputError(detail, f'Write [] where nothing is wrong, ["{value}"] where it is quoted.', field="spans")
+    text = value if quoted and value.strip() and not label else ""
     edges = [str(flat[column]).removesuffix(".0") for part in ("start", "end") for column in plan.parts.get(part, ())]
     if len(edges) == 2 and all(map(str.isdecimal, edges)) and text in response:
         if not text and int(edges[1]) > len(response) + 1:  # they may be times
@@ -677,13 +678,12 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
         else:
             data["meta"][key] = value
     stated = {part: cell_text(flat.get(parts[part]), part) for part in _TEXTS if part in parts}
-    tags = map(stated.get, ("language", "source_language"))
-    language, of_source = (tag and (language_tag(tag) or tag) for tag in tags)
+    language, source = (tag and (language_tag(tag) or tag) for tag in map(stated.get, ("language", "source_language")))
     data |= {
         "id": stated.get("id") or id_,
         "question": stated.get("question"),
         "language": language or reading.language,
-        "evidence": [{"language": of_source} | passage for passage in _evidence(plan, flat)],
+        "evidence": [{"language": source} | passage for passage in _evidence(plan, flat)],
     }
     if stated.get("model"):
         data["generator"] = {"name": stated["model"]}

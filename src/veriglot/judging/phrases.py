@@ -45,20 +45,18 @@ _GAP = (
 )
 _LEADING = re.compile(rf"(?:\[?[\d, ]{{1,9}}\]|\d{{1,3}}[.)](?=\s)|[{_GAP}])*")
 _BRACKETS = re.compile(r"[(\[（【]([^()\[\]（）【】\n]{1,80})[)\]）】]")
-_HEADER = re.compile(r"^[ \t]*\|([^\n]+)\n[ \t]*\|[\s:|-]*--", re.MULTILINE)  # the first row of a table
 _NOTHING = re.compile(rf"(?:[{_GAP}]|(?<!\d)\d{{1,3}}(?!\d))*")
 _SOFT = " \t\n\"'*_()-"  # may stand inside an opening
 _SPACE = r"[\s,'-]"  # between the words of a phrase
 _REST = r"[^\s,.;:!?)\"]*"  # of a word
 _PART = r"[^\s,.;:!?)\"'-]+"  # shares no sign with what parts words, so that there is one way only to match
-_MARKS = r"!-/:-@\[-`{-~।॥。、「」『』（）【】！？：；，"  # that end a clause or what is in brackets
-_NUMBER = r"\d{1,3}(?![\d%]|[.,:/]\d)"  # of a source; "according to the text 12 men" has none
 _FEW = 4  # letters
 _SORRY = 4  # words before a denial that claim nothing: "I am sorry"
 _AFTER = 3  # words after one: "or his wife"
 _WRITTEN = 2.5  # code points that make a word where words are not parted
 _CLAUSE = re.compile(r"[,،、;؛:()](?!\d)|\s[-–—]+\s|[.!?।۔。](?=\s)")
 _NEAR = 12  # code points between a year and what compares with it, or between "more than" and its number
+_CLASSES = ("source", "info", "lead", "fill", "intro")
 
 
 class _Wording(msgspec.Struct, forbid_unknown_fields=True):
@@ -89,9 +87,8 @@ class _Wording(msgspec.Struct, forbid_unknown_fields=True):
     condition: str = ""  # a closing that begins so
     offer: str = ""  # must hold one of these: "If you need a visa, apply early" is none
     copula: str = ""  # words that only make a sentence of what stands before them
-    number: str = ""  # what may stand between a source and its number, or before both: "no."
     clitics: str = ""  # what may be written together with the next word
-    inverted: bool = False  # whether the verb stands second: before its negation, behind a source with its number
+    inverted: bool = False  # whether the verb may stand before its negation
     listing: str = ""  # words on either side of which the order tells nothing: "and"
     rise: str = ""  # what says that there came to be more
     fall: str = ""
@@ -108,20 +105,11 @@ class Patterns:
         self._before = rf"(?:(?<=[{_GAP}])|^)" if self.spaced else ""
         self._after = rf"(?=[{_GAP}]|$)" if self.spaced else ""
         self._clitics = f"(?:{'|'.join(map(re.escape, wording.clitics.split()))})*" if wording.clitics else ""
-        source, according, number = (
-            self._any_of(self._listed(words), "") for words in (wording.source, wording.according, wording.number)
-        )
-        alone = "" if wording.inverted else rf"(?=\s*(?:$|[{_MARKS}]))"
-        numbered = (
-            rf"{source}[\s#]*(?:{number}\s*{_NUMBER}|{_NUMBER}(?:[\s']*(?:[^\s\d]{{1,4}}\s)??{according}|{alone}))"
-            rf"|(?:{number}\s?{_NUMBER}|\d\d?\.)\s*{source}"
-        )
-        named = [numbered, *self._listed(wording.source, wording.info)]
-        every = self._any_of([*named, *self._listed(wording.lead, wording.fill, wording.intro)])
+        every = self._any_of([self._word(word) for name in _CLASSES for word in getattr(wording, name).split()])
         self.run = re.compile(rf"{self._before}(?:{every}[{_SOFT}]*)+", re.MULTILINE)
         self.lead = self._words(wording.lead)
         self.source = self._words(wording.source)
-        self.referent = self._any(named)
+        self.referent = self._words(wording.source, wording.info)
         self.intro = self._words(wording.lead, wording.intro, wording.source)
         self.answers = self._words(wording.answers)
         self.closings = self._any([self._phrase(f"{phrase}*") for phrase in wording.closings])
@@ -137,7 +125,7 @@ class Patterns:
         self.negation = self._words(wording.negation)
         self.listing, self.inflected = {*wording.listing.split()}, wording.inflected
         self._moves, self._fall = self._words(wording.rise, wording.fall), self._words(wording.fall)
-        than = self._any_of(self._listed(wording.than), "")
+        than = self._any_of(list(map(self._word, wording.than.split())), "")
         near = rf"\D{{0,{_NEAR}}}"
         self._than = re.compile(rf"(\d{{4}}){near}{than}" if wording.than_after else rf"{than}{near}(\d{{4}})")
         self.openers = self._openers(wording.openers)
@@ -164,10 +152,7 @@ class Patterns:
         return re.compile(self._before + self._any_of(expressions), re.MULTILINE)
 
     def _words(self, *words: str) -> re.Pattern[str]:
-        return self._any(self._listed(*words))
-
-    def _listed(self, *words: str) -> list[str]:
-        return list(map(self._word, " ".join(words).split()))
+        return self._any([self._word(word) for word in " ".join(words).split()])
 
     def _openers(self, phrases: list[str]) -> re.Pattern[str]:
         """Those of one word, or of few letters where words are not parted, need a mark after them."""
@@ -179,8 +164,9 @@ class Patterns:
     def _denials(self, wording: _Wording) -> re.Pattern[str]:
         """The phrases that deny, and a negation near a verb of saying or a noun of what evidence holds."""
         expressions = list(map(self._phrase, wording.denials))
-        if wording.negation:
-            negation, say = map(self._any_of, (self._listed(wording.negation), self._listed(wording.say, wording.info)))
+        negations, says = wording.negation.split(), f"{wording.say} {wording.info}".split()
+        if negations:
+            negation, say = (self._any_of(list(map(self._word, words))) for words in (negations, says))
             expressions.append(rf"{negation}(?:[\s'-]+{_PART}){{0,3}}?[\s'-]+{say}")
             if wording.inverted:
                 that = f"(?!{self.that.pattern})"
@@ -192,14 +178,16 @@ class Patterns:
         if opener := self.openers.match(text, start, end):
             return opener.end()
         last = self.run_end(text, start, end)
+        if last == start:
+            return start
         named = bool(self.lead.search(text, start, last) and self.referent.search(text, start, last))
         if named and re.match(r"[\s*_]*[,;]" if self.spaced else r"\s|[*_]*[,;]", text[last:end]):
             return last
         after = last  # of all that is parted by commas only: "Here is, in short, what the text says:"
-        while comma := re.match(r", *", text[after:end]):
-            if (further := self.run_end(text, after + comma.end(), end)) <= after + 2:
-                break
-            after = further
+        while (comma := re.compile(r", *").match(text, after, end)) and self.run_end(
+            text, comma.end(), end
+        ) > after + 2:
+            after = self.run_end(text, comma.end(), end)
         closed = whole and _NOTHING.fullmatch(text, after, end)
         if (closed or re.match(r"[\s*_]*:", text[after:end])) and self.intro.search(text, start, after):
             return after
@@ -264,8 +252,8 @@ def _compiled(base: str) -> Patterns | None:
 def harmless_words(response: str, bounds: Bounds, language: str | None, question: str | None = None) -> Bools:
     """The words that need no support because they claim nothing; `yes` and `no` are claims, and so are refusals here.
 
-    List numbers, citation marks, tags, headers such as "Details"; openings ("According to the text,"), closings ("I
-    hope this helps"), and the lines that announce a list, which may take up words of the question.
+    List numbers, citation marks, tags; openings ("According to the text,"), closings ("I hope this helps"), and the
+    lines that announce a list, which may take up words of the question.
 
     Args:
         response: the response.
@@ -276,15 +264,14 @@ def harmless_words(response: str, bounds: Bounds, language: str | None, question
     Returns:
         Shape (n,).
     """
-    ranges = [*(match.span() for match in _MARKUP.finditer(response)), *_list_numbers(response)]
+    ranges = [match.span() for match in _MARKUP.finditer(response)]
+    ranges.extend(_list_numbers(response))
     patterns = patterns_of(language)
     normal = normalise(response, spaces=False)
     folded = fold(normal.text)
     stretches: list[Range] = []
-    for known in filter(None, {patterns, _compiled("en")}):
+    for known in {id(p): p for p in (patterns, _compiled("en")) if p}.values():
         stretches.extend(m.span() for m in _BRACKETS.finditer(folded) if known.cites(m[1]))
-        for header in _HEADER.finditer(folded):
-            stretches.extend(map(re.Match.span, known.run.finditer(folded, *header.span(1))))
     if patterns:
         asked = {word[:_STEM] for word in folded_words(question or "", language)}
         at = np.searchsorted(normal.starts, np.array(sentences(response, language) or np.empty((0, 2)), np.int64))
@@ -293,7 +280,8 @@ def harmless_words(response: str, bounds: Bounds, language: str | None, question
     ranges.extend(normal.original(start, end) for start, end in stretches if start < end)
     harmless = np.zeros(len(bounds), bool)
     for start, end in ranges:
-        harmless[np.searchsorted(bounds[:, 0], start) : np.searchsorted(bounds[:, 1], end, "right")] = True
+        low, high = np.searchsorted(bounds[:, 0], start), np.searchsorted(bounds[:, 1], end, side="right")
+        harmless[low:high] = True
     return harmless
 
 
@@ -338,10 +326,10 @@ def _framing(patterns: Patterns, text: str, spans: list[list[int]], asked: set[s
 
 
 def _closes(patterns: Patterns, text: str, start: int, end: int) -> bool:
-    sentence = text[_LEADING.match(text, start, end).end() : end]  # type: ignore[union-attr]
-    if not patterns.closings.match(sentence) or re.search(r"\d", sentence):
+    start = _LEADING.match(text, start, end).end()  # type: ignore[union-attr]
+    if not patterns.closings.match(text, start, end) or re.search(r"\d", text[start:end]):
         return False
-    return not patterns.condition.match(sentence) or bool(patterns.offer.search(sentence))
+    return not patterns.condition.match(text, start, end) or bool(patterns.offer.search(text, start, end))
 
 
 def _announces(patterns: Patterns, line: str, asked: set[str]) -> bool:

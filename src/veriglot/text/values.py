@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["COMPUTED", "likeliest_amount", "month_names", "read_values", "support"]
 
 Kind = Literal["number", "ordinal", "percent", "year", "month", "day", "century", "decade"]
-_Date = tuple[int, int, int]
 _PARTS: tuple[Kind, ...] = ("year", "month", "day")
 
 
@@ -80,7 +79,6 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     prefixes: str = ""
     ambiguous: str = ""
     teens: str = ""
-    joined: str = ""
     calendar: str = ""
     numerals: dict[str, str] = {}
     eras: dict[str, str] = {}
@@ -190,6 +188,7 @@ def _words_of(base: str) -> _Words:
 
 # Numbers as they stand, before what is around them is looked at.
 
+
 _MARKED = (
     re.compile(r"(?!0\D)(\d{1,3}(?P<mark>[.,٬'’ ])\d{3}(?:(?P=mark)\d{3})*)(?:(?!(?P=mark))[.,٫](?P<part>\d+))?"),
     re.compile(r"(\d+)[.,٫](?P<part>\d+)"),
@@ -198,9 +197,8 @@ _MARKED = (
 _POINTED = re.compile("bn|cy|en|he|hi|ja|ko|mr|ne|ta|te|th|ur|yue|zh")  # where points hardly ever part thousands
 _LARGE = 1e15  # amounts from there on are compared as they are, and nothing is computed of them
 _MOST_DIGITS = 4000  # of a number; longer ones are told by these
-_SWAHILI = re.compile(r"(?i)\b(?:(?:mia|elfu|milioni)[\s-]|(?:elfu|milioni) (?:kumi|\w+ini) na )\Z")  # `mia nne`: 400
+_SW = re.compile(r"(?i)\b(?:(?:mia|elfu|milioni)[\s-]|(?:elfu|milioni) (?:kumi|\w+ini) na )\Z")  # `mia nne`: 400
 _AND = re.compile("(?:and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و|lẻ|linh)?")
-_SPAN = re.compile(r"(?<![\d.,])(1\d|20)(\d\d)[–—/～〜~‑-]\d\d(?!\d)")  # 1950–60
 _LIST_MARK = re.compile(r"^[ \t]*(?:[*\-•][ \t]*)?\(?(\d{1,3})[.)](?=\s)|\[(\d{1,3})\]", re.MULTILINE)
 _GOES_ON = re.compile(  # 3만 5000명, but 3만 2010년; 1억 5천만, but 1000만 5000만
     r"(?!(?<=만 )[\d,]+[백천]?[만억]|(?<=억 )[\d,]+[백천]?억|(?<=천 )[\d,]+천)"
@@ -212,7 +210,7 @@ _WEEKDAY = re.compile(  # the second day of the week is one by its name; `lần 
 _COUNTERS = re.compile(
     "[年月日个個名位次座岁歲世倍种種人条條届代つ番回度本周週章部所家支艘架枚場场級级]"
     "|(?:(?<=[午後后上晨]一)|(?<!一))(?:[時时]|[点點](?![〇零一二三四五六七八九](?![十刻])))|分(?![之衛卫音子])"
-    "|ปี|คน|ครั้ง|แห่ง|เดือน|วัน|ประเทศ|ส่วน|ตัว|ชั่วโมง|เท่า|[比対对對](?=[一二三四五六七八九十])|(?<=[比対对對][一二三四五六七八九十])"
+    "|ปี|คน|ครั้ง|แห่ง|เดือน|วัน|ประเทศ|ส่วน|ตัว|ชั่วโมง|เท่า"
 )
 
 
@@ -332,8 +330,6 @@ def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Word
             era = words.eras.get(pieces[number.first - 2]) if not pieces[number.first - 1].strip() else None
             thai = words.base == "th" and era is None and 2400 <= amount <= 2600
             number.amounts = (amount - 543, amount) if thai else (amount + (era or 0),)
-            if (span := _SPAN.match(text, number.start - 5)) and 100 > amount > int(span[2]):
-                number.amounts = (100 * int(span[1]) + amount, amount)
         amount = number.amounts[0]
         calendar = "d" if 1 <= amount <= 31 else "y" if 100 <= amount <= 2700 else "n"
         number.symbol = number.symbol or ("R" if number.form == "roman" else calendar if plain else "n")
@@ -359,14 +355,14 @@ def _digits(piece: str, start: int, index: int, base: str) -> list[_Item]:
 
 def _tells_nothing(text: str, number: _Item, words: _Words) -> bool:
     """Whether a number word or sign is none when it stands alone: an article, an abbreviation, `millions`."""
-    word = (written := text[number.start : number.end]).casefold()
+    word = text[number.start : number.end].casefold()
     if number.form == "numeral" and word in words.numerals:
         around = text[number.start - 1 : number.start], text[number.end : number.end + 1]
         counts = around[0] == "第" or _COUNTERS.match(text, number.end) or not any(map(str.isalpha, around))
         return number.amounts[0] > 999 or not counts
     common = len(word) == 1 or number.amounts[0] == 1 or (number.amounts[0] in (1e6, 1e9, 1e12) and " " not in word)
     weekday = _WEEKDAY.search(text, number.start - 12, number.start)
-    return bool(words.ambiguous & {word, written}) or (common and number.form == "word") or weekday is not None
+    return word in words.ambiguous or (common and number.form == "word") or weekday is not None
 
 
 def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
@@ -392,7 +388,7 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
         last.amounts = (round(amount / first, 4),)
     elif len(gap) > 6 or not {last.form, number.form} <= {"word", "ordinal"}:
         return False
-    elif words.base == "sw" and amount < (10 if between else 100) and _SWAHILI.search(text, last.start, number.start):
+    elif words.base == "sw" and amount < (10 if between else 100) and _SW.search(text, number.start - 30, number.start):
         scale = first - last.total or last.below
         last.amounts = (first + scale * (amount - (not between)),)  # mia nne: 400; elfu kumi na mbili: 12,000
         last.total = last.amounts[0] if scale > 100 else last.total
@@ -436,6 +432,7 @@ def _section(last: _Item, amount: float, between: str, hyphen: bool, prefixed: b
 
 # What a number counts, by what is around it: the numbers and the words beside them as a line of symbols.
 
+
 _GRAMMAR = re.compile(
     r"(?P<date>y\|m\|d|d\|m\|y|m\|d\|y"  # 1901-03-12
     "|yY(?:dO(?:dD)?)?|dO(?:dD)?"  # 1901年3月12日
@@ -453,7 +450,6 @@ _ALSO_VERBS = ("may", "march", "mar")
 _BESIDE = 3  # words on each side of a number that may belong to it
 _LONGEST_ENDING = 4
 _FIRST_YEAR, _LAST_YEAR = 1000, 2100
-_COUNTED = re.compile(r"[ \u00a0\u202f-]?([^\W\d_]{1,2})")
 _PARTED = {symbol: _Item(0, 0, 0, -1, symbol=symbol) for symbol in ",|"}
 
 
@@ -517,8 +513,7 @@ def read_values(text: str, language: str | None) -> tuple[Value, ...]:
         language: a BCP 47 tag; None reads what needs no words.
     """
     words = _words_of((language or "").partition("-")[0].lower())
-    joined = _entries()[1]["he"].joined  # 12 in two words, of which the first alone is "years"
-    text = text.translate(_ALIKE).replace(joined, joined.replace(" ", "־"))
+    text = text.translate(_ALIKE).replace("שנים עשר", "שנים־עשר")  # 12, not years
     if words.base in ("uk", "be"):
         text = _APOSTROPHE.sub("ʼ", text)
     line = _line(text, words)
@@ -572,7 +567,7 @@ def _plain(text: str, line: Sequence[_Item], index: int, hours: Mapping[int, flo
     written = text[number.start : number.end]
     year = written.isdigit() and _FIRST_YEAR <= number.amounts[0] <= _LAST_YEAR and written[0] != "0"
     if unit == "percent" or text[max(0, number.start - 1)] in "%٪":
-        kind = unit = "percent"
+        kind, unit = "percent", ""
     elif year and number.symbol == "y" and unit in ("", "year"):
         kind, date = "year", None if unit else (int(number.amounts[0]), 0, 0)
     counted = _COUNTED.match(text, number.end)
@@ -581,7 +576,10 @@ def _plain(text: str, line: Sequence[_Item], index: int, hours: Mapping[int, flo
     return Value(number.start, number.end, kind, number.amounts, unit, date, rounded, None, letters, hour)
 
 
+_COUNTED = re.compile(r"[ \u00a0\u202f-]?([^\W\d_]{1,2})")
+
 # Whether the values of one text support those of another.
+
 
 COMPUTED = 2  # verdict on a value that can be computed from others
 _FACTORS = packaged(__package__, "units.toml", dict[str, tuple[str, int | float]])
@@ -608,6 +606,9 @@ def support(response_values: Sequence[Value], evidence_values: Sequence[Value]) 
     evidence = _Evidence(evidence_values)
     verdicts = {key: evidence.support(value) for key, value in {value[2:]: value for value in response_values}.items()}
     return [verdicts[value[2:]] for value in response_values]
+
+
+_Date = tuple[int, int, int]
 
 
 def _masked(date: _Date, count: int) -> Iterator[_Date]:
@@ -638,8 +639,9 @@ class _Evidence:
             return 1 if swapped or self._has_part(value.date, part) else -1
         if value.kind in ("century", "decade"):
             return 1 if self._has_period(*_years_of(value)) else -1
-        of_day = value.hour in self._hours and amount not in self._likeliest
-        if of_day or (value.unit in _LASTING and self._differs(value)):
+        if value.unit in _LASTING and self._differs(value):
+            return COMPUTED
+        if value.hour in self._hours and amount not in self._likeliest:
             return COMPUTED
         if amount in self._likeliest or (amount > 12 and amount in self._hours):
             return 1
@@ -747,17 +749,17 @@ class _Evidence:
 
     def _shifts(self, value: Value) -> bool:
         """Whether the value is one of the evidence with its decimal point moved, and counts something else: a unit."""
-        amount, digits = value.amounts[0], _digits_of(value.amounts[0])
+        digits = _digits_of(value.amounts[0])
         counts = value.kind == "number" and value.counted != "" and len(digits) >= _TELLING
-        wrong = {10 * amount, amount / 10} if amount > 1000 else set()  # 12万人 are not 12,000 people
-        return counts and any(x not in wrong and thing != value.counted for x, thing in self._by_digits[digits])
+        return counts and not self._by_digits[digits] <= {value.counted}
 
     @cached_property
-    def _by_digits(self) -> dict[str, set[tuple[float, str]]]:  # numbers, and what they count
-        result = defaultdict[str, set[tuple[float, str]]](set)
+    def _by_digits(self) -> dict[str, set[str]]:
+        """What numbers with the same digits count."""
+        result: dict[str, set[str]] = defaultdict(set)
         for value in self.values:
             if value.kind == "number" and value.counted and value.amounts[0] < _LARGE:
-                result[_digits_of(value.amounts[0])].add((value.amounts[0], value.counted))
+                result[_digits_of(value.amounts[0])].add(value.counted)
         return result
 
     @cached_property
@@ -771,14 +773,12 @@ class _Evidence:
 
     def _converts(self, value: Value) -> bool:
         dimension, factor = _FACTORS.get(value.unit, ("", 1))
-        size = value.amounts[0] * factor
-        near = 0.0051 if dimension == "share" else _NEAR * size  # 33% is a third
         for unit, amounts in self._measures.items():
-            other, scale = _FACTORS[unit]
-            if unit != value.unit and other == dimension:
-                at = bisect_left(amounts, size / scale)  # the nearest below and above
-                if any(abs(amount * scale - size) <= near for amount in amounts[max(0, at - 1) : at + 1]):
-                    return True
+            if unit != value.unit and _FACTORS[unit][0] == dimension:
+                at = bisect_left(amounts, value.amounts[0] * factor / _FACTORS[unit][1])
+                for amount in amounts[max(0, at - 1) : at + 1]:  # the nearest below and above
+                    if abs(amount * _FACTORS[unit][1] / factor - value.amounts[0]) <= _NEAR * value.amounts[0]:
+                        return True
         return False
 
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tiny_e5 import INNER, LAYERS, WIDTH, write_e5
-from veriglot.detectors.grounding.detector import Grounding, Line, ScriptCalibration
+from veriglot.detectors.grounding.detector import Grounding, PlattScaling, ScriptCalibration
 from veriglot.detectors.reader.detector import (
-    ANSWERS,
-    BY_WORDS,
+    ANSWERS_FILE,
     FILES,
+    GROUNDING_COLUMN,
     RELATIONS,
-    WHOLE,
+    RESPONSE_COLUMN,
     Join,
     Manifest,
-    Words,
+    WordLogits,
     join_features,
     save_network,
 )
@@ -77,16 +77,16 @@ def learned_of_answers(seed: int = 0) -> dict[str, Any]:
 
 
 def features_of(ours: Any, by_words: Any, sentence: Any, *, numbers: Any = None, response: Any = None) -> Any:
-    """What words are joined by, of given logits of the reader and of grounding, shape (n,); numbers as in `Seen`."""
+    """`join_features` of given logits of the reader and of grounding, shape (n,); `numbers` as in `RawPrediction`."""
     count = len(ours)
     nothing = np.zeros(count, np.int64)
     types = np.full((count, len(TYPES)), 1 / len(TYPES), np.float32)
-    words = Words(ours, types, np.zeros(count, np.float32) if response is None else response)
-    seen: Any = SimpleNamespace(
-        logits=by_words[:, None], extract=SimpleNamespace(sentence=sentence),
+    words = WordLogits(ours, types, np.zeros(count, np.float32) if response is None else response)
+    raw: Any = SimpleNamespace(
+        logits=by_words[:, None], features=SimpleNamespace(sentence=sentence),
         numbers=nothing if numbers is None else numbers,
     )  # fmt: skip
-    return join_features(words, seen)
+    return join_features(words, raw)
 
 
 def write_reader(
@@ -106,21 +106,21 @@ def write_reader(
     folder.mkdir(parents=True)
     save_network(folder / FILES[0], learned() if arrays is None else arrays)
     weights = np.zeros(features_of(np.zeros(1), np.zeros(1), np.zeros(1, int)).shape[1])
-    weights[[0, BY_WORDS]] = 0.5
-    line = Line(1.0, 0.0)
+    weights[[0, GROUNDING_COLUMN]] = 0.5
+    line = PlattScaling(1.0, 0.0)
     calibration = ScriptCalibration({"Latn": line}, ("de", "en"), line, (1.0, 0.0, 0.0, 0.0, 0.0, -5.0))
     joins = {
         relation: Join((*weights[:-1].tolist(), 9.0 if relation == "translation" else 0.0), calibration)
         for relation in RELATIONS
     }
     if answers:
-        save_network(folder / ANSWERS, learned_of_answers())
-        weights[WHOLE + 1] = 1.0
+        save_network(folder / ANSWERS_FILE, learned_of_answers())
+        weights[RESPONSE_COLUMN + 1] = 1.0
         joins["across asked"] = Join(tuple(weights.tolist()), calibration)
     write_json(folder / FILES[1], joins)
     fields: dict[str, Any] = {
         "revision": "tiny", "types": TYPES, "threshold": 0.5,
-        "sha256": {name: file_sha256(folder / name) for name in (*FILES, *([ANSWERS] if answers else []))},
+        "sha256": {name: file_sha256(folder / name) for name in (*FILES, *([ANSWERS_FILE] if answers else []))},
         "reads_with": file_sha256(encoder)[:16], "grounding": file_sha256(Grounding().network)[:16],
     }  # fmt: skip
     write_json(folder / "weights.json", Manifest(**(fields | changed)))

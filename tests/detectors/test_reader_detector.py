@@ -20,15 +20,15 @@ from tiny_e5 import write_e5
 from tiny_reader import features_of, learned, write_encoder, write_reader
 from veriglot.detectors.reader import detector as reader_module
 from veriglot.detectors.reader.detector import (
-    ANSWERS,
-    Answers,
+    ANSWERS_FILE,
+    AnswerFinder,
     Manifest,
     Network,
     Reader,
-    numbers_alike,
     relation_of,
+    unify_numbers,
 )
-from veriglot.detectors.reader.sequences import shown
+from veriglot.detectors.reader.sequences import input_sequences
 from veriglot.encoders.e5 import Tokeniser
 from veriglot.errors import WeightsError
 from veriglot.hub import registry
@@ -123,11 +123,11 @@ def test_what_the_network_says_counts(weights: Path, encoder: Path, tmp_path: Pa
 
 def test_an_answer_is_read_sentence_by_sentence(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only where there is a question, in the language of the evidence; translations never."""
-    ways, words = [], Network.words
+    rooms, words = [], Network.words
 
-    def watched(self: Network, *given: Any, close: int) -> Any:
-        ways.append(close)
-        return words(self, *given, close=close)
+    def watched(self: Network, *given: Any, evidence_room: int) -> Any:
+        rooms.append(evidence_room)
+        return words(self, *given, evidence_room=evidence_room)
 
     monkeypatch.setattr(Network, "words", watched)
     question = "Who bought the mill?"
@@ -140,7 +140,7 @@ def test_an_answer_is_read_sentence_by_sentence(weights: Path, monkeypatch: pyte
             )
         ]
     )
-    assert [way > 0 for way in ways] == [True, False, False, False]
+    assert [room > 0 for room in rooms] == [True, False, False, False]
 
 
 def test_a_short_answer_is_held_against_where_evidence_in_another_language_answers(
@@ -167,17 +167,17 @@ def test_a_short_answer_is_held_against_where_evidence_in_another_language_answe
 
 def test_of_evidence_in_another_language_the_lines_that_decide_are_read(encoder: Path, tmp_path: Path) -> None:
     weights = write_reader(tmp_path / "asking", encoder, answers=True)
-    answers, tokeniser = Answers(weights / ANSWERS, encoder), Tokeniser(encoder)
+    answers, tokeniser = AnswerFinder(weights / ANSWERS_FILE, encoder), Tokeniser(encoder)
     text = f"{EVIDENCE} {EVIDENCE}"
     lines = tuple(text[start:end] for start, end in sentences(text, "en"))
     assert len(lines) == 6
     for response, most in (("the farmer", 2), (RESPONSE, 2 + len(tokeniser.tokens(RESPONSE)[0]) // 24)):
-        (seen,) = shown(tokeniser, response, "en", "who bought the mill?", lines)
+        (seen,) = input_sequences(tokeniser, response, "en", "who bought the mill?", lines)
         by_tokens, chosen = answers.read(seen.pair, lines, tokeniser)
         assert by_tokens.shape == (len(seen.bounds), 3)
         assert len(chosen) == most
         assert set(chosen) <= set(lines)
-        (seen,) = shown(tokeniser, response, "en", "who bought the mill?", lines, len(seen.pair.ids) - 30)
+        (seen,) = input_sequences(tokeniser, response, "en", "who bought the mill?", lines, len(seen.pair.ids) - 30)
         assert answers.read(seen.pair, lines, tokeniser)[1] == lines, "not all of them were in view"
 
 
@@ -295,7 +295,7 @@ def test_a_number_that_can_be_computed_makes_nothing_suspect(weights: Path) -> N
     ],
 )
 def test_equal_numbers_are_shown_alike(response: str, language: str, evidence: str, tag: str, shown: str) -> None:
-    assert numbers_alike(response, language, (evidence, "-"), tag) == (shown, "-")
+    assert unify_numbers(response, language, (evidence, "-"), tag) == (shown, "-")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ pytest.importorskip("onnx", reason="needs the extra `reader`: pip install 'verig
 pytest.importorskip("onnxscript", reason="training writes ONNX: install the extra `train`")
 
 from tiny_reader import features_of
-from veriglot.detectors.reader.detector import BY_WORDS, RELATIONS, WHOLE, Join
+from veriglot.detectors.reader.detector import GROUNDING_COLUMN, RELATIONS, RESPONSE_COLUMN, Join
 from veriglot.training.grounding.examples import Example, Labels
 from veriglot.training.reader.joins import Judged, calibration_rows, fit_joins
 from veriglot.training.reader.sources import Row
@@ -44,7 +44,9 @@ def judged(
     return rows
 
 
-@pytest.mark.parametrize(("name", "knows", "other"), [("reader", 0, BY_WORDS), ("grounding", BY_WORDS, 0)])
+@pytest.mark.parametrize(
+    ("name", "knows", "other"), [("reader", 0, GROUNDING_COLUMN), ("grounding", GROUNDING_COLUMN, 0)]
+)
 def test_the_one_that_knows_counts(name: str, knows: int, other: int) -> None:
     joins = fit_joins(judged(name))
     assert set(joins) == set(RELATIONS)
@@ -57,10 +59,10 @@ def test_relations_are_joined_apart_and_those_without_rows_as_all() -> None:
     rows = judged("reader") + judged("grounding", relation="across", seed=1)
     joins = fit_joins(rows)
     same, across = (joins[relation].weights for relation in ("same", "across"))
-    assert same[0] > same[BY_WORDS]
-    assert across[BY_WORDS] > across[0]
+    assert same[0] > same[GROUNDING_COLUMN]
+    assert across[GROUNDING_COLUMN] > across[0]
     both = fit_joins(judged("reader") + judged("grounding", seed=1))["same"].weights
-    for column in (0, BY_WORDS):
+    for column in (0, GROUNDING_COLUMN):
         assert joins["translation"].weights[column] == pytest.approx(both[column], abs=0.1)
 
 
@@ -75,7 +77,8 @@ def test_a_false_alarm_weighs_more_with_evidence_in_another_language() -> None:
     row = next(row for row in judged("reader", seed=3) if row.row.unsupported)
     same, across = (
         joins[relation].calibration.score(
-            (row.features @ np.array(joins[relation].weights)).astype(np.float32), float(row.features[:, WHOLE].max())
+            (row.features @ np.array(joins[relation].weights)).astype(np.float32),
+            float(row.features[:, RESPONSE_COLUMN].max()),
         )
         for relation in ("same asked", "across")
     )
@@ -93,7 +96,7 @@ def test_natural_answers_say_which_words_are_wrong_and_change_nothing_else() -> 
     alone, joins = fit_joins(rows), fit_joins(rows + answers)
     locating = joins["same asked"].locating
     assert locating is not None
-    assert locating[BY_WORDS] > joins["same asked"].weights[BY_WORDS] + 0.1
+    assert locating[GROUNDING_COLUMN] > joins["same asked"].weights[GROUNDING_COLUMN] + 0.1
     assert {name: replace_locating(join) for name, join in joins.items()} == alone
 
 
@@ -110,7 +113,7 @@ def test_probabilities_of_words_and_responses_are_calibrated() -> None:
     targets = np.concatenate([row.labels.target for row in held_out])
     assert words.mean() == pytest.approx(targets.mean(), abs=0.04)
     assert words[targets > 0].mean() > words[targets == 0].mean() + 0.4
-    wholes = [float(row.features[:, WHOLE].max()) for row in held_out]
+    wholes = [float(row.features[:, RESPONSE_COLUMN].max()) for row in held_out]
     scores = np.array([join.calibration.score(*pair) for pair in zip(logits, wholes, strict=True)])
     wrong = np.array([bool(row.row.unsupported) for row in held_out])
     assert ((scores >= 0.5) == wrong).mean() > 0.8

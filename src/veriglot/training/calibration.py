@@ -29,7 +29,7 @@ from veriglot.detectors.calibration import (
     sigmoid,
 )
 from veriglot.detectors.ensemble import Member, Mix, Stacked, Stacking, features, mean_of
-from veriglot.detectors.grounding.detector import Line
+from veriglot.detectors.grounding.detector import PlattScaling
 from veriglot.errors import UsageError
 from veriglot.metrics.estimate import percentile
 from veriglot.metrics.measures import unit_draws
@@ -339,17 +339,17 @@ def logistic_rising(
         del rising[worst]
 
 
-def line_of(texts: Sequence[Sequence[Numbers]], start: Line | None = None, pull: float = 0.0) -> Line:
+def line_of(texts: Sequence[Sequence[Numbers]], start: PlattScaling | None = None, pull: float = 0.0) -> PlattScaling:
     """The line from logits to probabilities, of texts of which each gives the logits, targets and weights of words."""
     logits, targets, weights = (np.concatenate(columns).astype(np.float64) for columns in zip(*texts, strict=True))
     features = np.stack([logits, np.ones_like(logits)], axis=1)
     centre = None if start is None else np.array([start.slope, start.offset])
-    return Line(*logistic(features, targets, weights, start=centre, pull=pull).tolist())
+    return PlattScaling(*logistic(features, targets, weights, start=centre, pull=pull).tolist())
 
 
 def lines_by_script(
-    words: Iterable[tuple[str | None, Numbers, Numbers, Numbers]], start: Line, pull: float, fewest: int = 0
-) -> tuple[dict[str, Line], tuple[str, ...]]:
+    words: Iterable[tuple[str | None, Numbers, Numbers, Numbers]], start: PlattScaling, pull: float, fewest: int = 0
+) -> tuple[dict[str, PlattScaling], tuple[str, ...]]:
     """A line for each script with enough words, drawn towards `start`, and the base tags of their languages.
 
     Args:

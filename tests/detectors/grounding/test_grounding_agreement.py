@@ -10,8 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.detection import detect
-from veriglot.detectors.grounding.detector import Grounding, agreed, number_support, pool, quoted, refused
-from veriglot.detectors.grounding.features import extract
+from veriglot.detectors.grounding.detector import (
+    Grounding,
+    align_with_score,
+    find_refusals,
+    find_verbatim,
+    number_support,
+    pool,
+)
+from veriglot.detectors.grounding.features import extract_features
 from veriglot.records import Evidence, Sample, Status
 from veriglot.testing import ordinary_samples
 from veriglot.text.segmentation import word_bounds
@@ -24,10 +31,10 @@ PASSAGES = ("The old mill burned down in May. It was sold to a farmer.", "", "A 
 
 
 def quoted_words(lexicon: Lexicon, response: str, *passages: str, free: tuple[str, ...] = ()) -> list[str]:
-    extracted = extract(response, passages, None, "en", lexicon)
+    extracted = extract_features(response, passages, None, "en", lexicon)
     assert extracted is not None
     words = [response[start:end] for start, end in extracted.response.bounds.tolist()]
-    chosen = quoted(extracted, np.array([word in free for word in words]), passages, "en")
+    chosen = find_verbatim(extracted, np.array([word in free for word in words]), passages, "en")
     return [word for word, inside in zip(words, chosen, strict=True) if inside]
 
 
@@ -93,7 +100,7 @@ def test_a_word_reaches_the_threshold_if_and_only_if_the_score_says_so(
     confidences: list[float], score: float, threshold: float
 ) -> None:
     before = np.array(confidences)
-    after = agreed(before, score, threshold).round(4)
+    after = align_with_score(before, score, threshold).round(4)
     assert ((after >= 0) & (after <= 1)).all()
     assert (after[before == 0] == 0).all()
     assert (np.diff(after[np.argsort(before, kind="stable")]) >= 0).all()
@@ -104,7 +111,7 @@ def test_a_word_reaches_the_threshold_if_and_only_if_the_score_says_so(
 @pytest.mark.parametrize("score", [0.2, 0.9])
 def test_confidences_that_agree_stay(score: float) -> None:
     confidences = np.array([0.0, 0.1, score])
-    assert agreed(confidences, score, 0.5) is confidences
+    assert align_with_score(confidences, score, 0.5) is confidences
 
 
 def test_score_and_spans_of_the_shipped_weights_agree() -> None:
@@ -151,7 +158,7 @@ def test_a_refusal_frees_no_number_that_neither_evidence_nor_question_has() -> N
     response = "The text does not say why 7000 mills burned in 1874."
     sample = Sample("x", response, language="en", question="What of 1874?", evidence=(Evidence("An inn."),))
     bounds = word_bounds(response, "en")
-    free = refused(sample, bounds, "en", number_support(response, bounds, "en", passages_of(sample)))
+    free = find_refusals(sample, bounds, "en", number_support(response, bounds, "en", passages_of(sample)))
     assert [response[start:end] for start, end in bounds[~free].tolist()] == ["7000"]
 
 

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from veriglot.detectors.calibration import sigmoid
-from veriglot.detectors.grounding.detector import Line, response_evidence
+from veriglot.detectors.grounding.detector import PlattScaling, response_features
 from veriglot.detectors.grounding.detector import ScriptCalibration as Calibration
 
-CALIBRATION = Calibration({"Latn": Line(2.0, -1.0)}, ("en", "de"), Line(0.5, 0.25), (0.7, 0.3, 0.2, 0.1, -0.4))
+CALIBRATION = Calibration(
+    {"Latn": PlattScaling(2.0, -1.0)}, ("en", "de"), PlattScaling(0.5, 0.25), (0.7, 0.3, 0.2, 0.1, -0.4)
+)
 LOGITS = np.array([-3, -0.5, 0, 1.5, 4], np.float32)
 
 
@@ -41,9 +43,9 @@ def test_everything_else_has_the_default(tag: str, script: str | None) -> None:
 
 def test_evidence_of_a_response() -> None:
     logits = np.arange(30, dtype=np.float32)[::-1]
-    assert response_evidence(logits).tolist() == pytest.approx([29, 28, 14.5, math.log(30), 1])
-    assert response_evidence(logits[:1]).tolist() == pytest.approx([29, 29, 29, 0, 1])
-    assert response_evidence(logits[:1], 7.0).tolist() == pytest.approx([29, 29, 29, 0, 7, 1])
+    assert response_features(logits).tolist() == pytest.approx([29, 28, 14.5, math.log(30), 1])
+    assert response_features(logits[:1]).tolist() == pytest.approx([29, 29, 29, 0, 1])
+    assert response_features(logits[:1], 7.0).tolist() == pytest.approx([29, 29, 29, 0, 7, 1])
 
 
 def test_the_score_of_a_response() -> None:

@@ -1,4 +1,4 @@
-"""Features of a response: their shape, and what more or reordered evidence may do to them."""
+"""SampleFeatures of a response: their shape, and what more or reordered evidence may do to them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_lexicon import small_lexicon
 
-from veriglot.detectors.grounding.features import BLOCK, Extract, extract
+from veriglot.detectors.grounding.features import BLOCK, SampleFeatures, extract_features
 from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ MORE_IS_NEVER_LESS = (
 )  # fmt: skip
 
 
-def column(found: Extract, name: str) -> np.ndarray:
+def column(found: SampleFeatures, name: str) -> np.ndarray:
     return found.values[:, found.names.index(name)]
 
 
-def features(lexicon: Lexicon, response: str, passages: list[str], question: str | None = None) -> Extract:
-    found = extract(response, passages, question, "en", lexicon)
+def features(lexicon: Lexicon, response: str, passages: list[str], question: str | None = None) -> SampleFeatures:
+    found = extract_features(response, passages, question, "en", lexicon)
     assert found is not None
     return found
 
@@ -57,7 +57,7 @@ def features(lexicon: Lexicon, response: str, passages: list[str], question: str
 )
 def test_features_are_finite_and_fit_their_names(response: str, passages: list[str], question: str | None) -> None:
     lexicon = small_lexicon()
-    found = extract(response, passages, question, None, lexicon)
+    found = extract_features(response, passages, question, None, lexicon)
     if found is None:
         return
     words = len(found.response)
@@ -156,4 +156,4 @@ def test_blocks_of_a_long_response_do_not_show(lexicon: Lexicon) -> None:
     ("response", "passages"), [("...", ["word"]), ("", ["word"]), ("word", ["?!", ""]), ("a", [""])]
 )
 def test_texts_without_words_have_no_features(lexicon: Lexicon, response: str, passages: list[str]) -> None:
-    assert extract(response, passages, None, "en", lexicon) is None
+    assert extract_features(response, passages, None, "en", lexicon) is None

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_lexicon import small_lexicon
 
-from veriglot.detectors.grounding.detector import evidence_sentences, mark, word_list
-from veriglot.detectors.grounding.features import Extract, extract
+from veriglot.detectors.grounding.detector import evidence_sentences, make_spans, word_list
+from veriglot.detectors.grounding.features import SampleFeatures, extract_features
 from veriglot.records import Evidence, Pointer, Sample
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ NAMES = ("entity", "relation")
 CONFIDENCES = st.lists(st.sampled_from([0.0, 0.3, 0.5, 0.7, 1.0]), min_size=len(WORDS), max_size=len(WORDS))
 
 
-def found() -> Extract:
-    extracted = extract(RESPONSE, [p.text for p in EVIDENCE], None, "de", small_lexicon())
+def found() -> SampleFeatures:
+    extracted = extract_features(RESPONSE, [p.text for p in EVIDENCE], None, "de", small_lexicon())
     assert extracted is not None
     return extracted
 
@@ -60,7 +60,7 @@ def test_the_words_are_those_of_the_examples() -> None:
 @pytest.mark.fuzz
 @given(confidences=CONFIDENCES, threshold=st.sampled_from([0.0, 0.3, 0.5, 0.6, 1.0]))
 def test_spans_hold_the_marked_words_and_nothing_else(confidences: list[float], threshold: float) -> None:
-    spans = mark(SAMPLE, EXTRACT, np.array(confidences), types(), NAMES, threshold, READ)
+    spans = make_spans(SAMPLE, EXTRACT, np.array(confidences), types(), NAMES, threshold, READ)
     marked = []
     for i, (start, end) in enumerate(EXTRACT.response.bounds.tolist()):
         holders = [s for s in spans if s.start <= start and end <= s.end]
@@ -76,26 +76,26 @@ def test_spans_hold_the_marked_words_and_nothing_else(confidences: list[float], 
 def test_a_run_is_parted_where_a_sentence_ends() -> None:
     chosen = np.zeros(len(WORDS))
     chosen[[3, 4, 5, 8, 9, 11]] = [0.6, 0.7, 0.8, 0.9, 0.7, 0.55]
-    spans = mark(SAMPLE, EXTRACT, chosen, types(5, 8, 9), NAMES, 0.5, READ)
+    spans = make_spans(SAMPLE, EXTRACT, chosen, types(5, 8, 9), NAMES, 0.5, READ)
     assert [s.text for s in spans] == ["steht", "Er wurde", "Heute wohnt", "niemand"]
     assert [s.confidence for s in spans] == [0.6, 0.75, 0.8, 0.55]
     assert [s.type for s in spans] == ["relation", "entity", "entity", "relation"]
 
 
 def test_a_type_that_is_improbable_is_not_given() -> None:
-    (span,) = mark(SAMPLE, EXTRACT, np.eye(len(WORDS))[5], types() - 0.03, NAMES, 0.5, READ)
+    (span,) = make_spans(SAMPLE, EXTRACT, np.eye(len(WORDS))[5], types() - 0.03, NAMES, 0.5, READ)
     assert (span.text, span.type) == ("wurde", None)
 
 
 def test_a_span_points_at_what_stands_in_its_place_or_at_a_whole_sentence() -> None:
-    spans = mark(SAMPLE, EXTRACT, np.ones(len(WORDS)), types(), NAMES, 0.5, READ)
+    spans = make_spans(SAMPLE, EXTRACT, np.ones(len(WORDS)), types(), NAMES, 0.5, READ)
     assert [texts(span.evidence) for span in spans] == [
         ["Heute steht hier 🌊 der alte Turm."],
         ["1874"],
         ["Heute steht hier 🌊 der alte Turm."],
     ]
     assert [span.evidence[0].id for span in spans] == ["b", "p2", "b"]
-    (span,) = mark(SAMPLE, EXTRACT, np.eye(len(WORDS))[WORDS.index("Er")], types(), NAMES, 0.5, READ)
+    (span,) = make_spans(SAMPLE, EXTRACT, np.eye(len(WORDS))[WORDS.index("Er")], types(), NAMES, 0.5, READ)
     assert texts(span.evidence) == ["Er wurde 1874 gebaut."]
 
 
@@ -118,12 +118,12 @@ def test_a_mark_points_at_what_contradicts_it(language: str, evidence: str, resp
     start, end = response.index("["), response.index("]") - 1
     response = response.replace("[", "").replace("]", "")
     sample = Sample("x", response, language=language, evidence=(Evidence(evidence),))
-    extracted = extract(response, [evidence], None, language, small_lexicon())
+    extracted = extract_features(response, [evidence], None, language, small_lexicon())
     assert extracted is not None
     words = extracted.response.bounds
     chosen = ((words[:, 0] >= start) & (words[:, 1] <= end)).astype(float)
     read = evidence_sentences(extracted, sample, language)
-    (span,) = mark(sample, extracted, chosen, np.full((len(chosen), 2), 0.5), NAMES, 0.5, read)
+    (span,) = make_spans(sample, extracted, chosen, np.full((len(chosen), 2), 0.5), NAMES, 0.5, read)
     (pointer,) = span.evidence
     assert (span.text, evidence[pointer.start : pointer.end]) == (response[start:end], pointed)
 
@@ -142,7 +142,7 @@ def test_supported_words_point_at_themselves_in_the_evidence() -> None:
 
 def test_a_stem_stands_for_a_word_that_the_evidence_has_only_in_another_form() -> None:
     sample = Sample("x", "Mehrere Türme, Turmhäuser", language="de", evidence=(Evidence("ein Turmhaus"),))
-    extracted = extract(sample.response, ["ein Turmhaus"], None, "de", small_lexicon())
+    extracted = extract_features(sample.response, ["ein Turmhaus"], None, "de", small_lexicon())
     assert extracted is not None
     *_, last = word_list(sample, extracted, np.zeros(3), 0.5)
     assert [(p.id, p.start, p.end) for p in last.evidence] == [("p0", 4, 12)]

@@ -1,4 +1,4 @@
-"""The grounding detector: from text to logits of words to spans that point at the evidence."""
+"""The grounding detector: features of words, a small network, calibration, and spans with pointers to the evidence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from veriglot.detectors.calibration import sigmoid
 from veriglot.detectors.grounding.document import Document, Lexicon
-from veriglot.detectors.grounding.features import FEATURES_VERSION, Extract, extract
+from veriglot.detectors.grounding.features import FEATURES_VERSION, SampleFeatures, extract_features
 from veriglot.errors import WeightsError
 from veriglot.hub.checkpoints import onnx_session
 from veriglot.judging.base import (
@@ -52,30 +52,30 @@ __all__ = [
     "FILES",
     "JUDGING_VERSION",
     "OUTPUTS",
-    "QUOTED",
+    "VERBATIM_LOGIT",
     "Grounding",
-    "Line",
     "Manifest",
     "Model",
+    "PlattScaling",
+    "RawPrediction",
     "ScriptCalibration",
-    "Seen",
     "Weights",
     "WordDetector",
     "pool",
-    "response_evidence",
+    "response_features",
 ]
 
 
-# From logits to probabilities that mean what they say, by script, with a default for the rest.
+# Calibration: Platt scaling by script.
 #
-# Each script has a slope and an offset fitted on held-out responses (`training/grounding/pipeline.py`). A language
-# whose script has none of its own, or that no training text was in, gets the default, and its predictions say so.
+# Slope and offset of each script are fitted on held-out responses (`training/grounding/pipeline.py`). A language
+# without training texts, or whose script has no fit, uses the default, and its predictions have a note.
 
 
-_TOP_SHARE = 0.1  # of a response's words: the most suspect ones
+_TOP_SHARE = 0.1  # of a response's words
 
 
-class Line(Record):
+class PlattScaling(Record):
     """A probability as the logistic function of slope * logit + offset."""
 
     slope: float
@@ -86,16 +86,16 @@ class ScriptCalibration(Record):
     """Calibration by script.
 
     Attributes:
-        scripts: ISO 15924 code to line.
-        languages: base tags of the languages that the lines were fitted on.
-        default: the line for every other language.
-        response: weights of `response_evidence`, in its order, the constant last.
-        numbers: what is added to the logit of a number that the evidence lacks, and of one that it has.
+        scripts: scaling for each ISO 15924 code.
+        languages: base tags of the languages of the fit.
+        default: scaling for every other language.
+        response: weights of `response_features`, in its order, the constant last.
+        numbers: added to the logit of a number that the evidence lacks, and of one that it has.
     """
 
-    scripts: dict[str, Line]
+    scripts: dict[str, PlattScaling]
     languages: tuple[str, ...]
-    default: Line
+    default: PlattScaling
     response: tuple[float, ...]
     numbers: tuple[float, float] = (0.0, 0.0)
 
@@ -108,26 +108,25 @@ class ScriptCalibration(Record):
         line = self.scripts[script] if script is not None and self.covers(tag, script) else self.default
         return sigmoid(line.slope * logits.astype(np.float64) + line.offset)
 
-    def score(self, logits: Float32s, whole: float | None = None) -> float:
-        """Probability that the response holds any unsupported span; `whole` as `response_evidence` takes it."""
-        evidence = response_evidence(logits, whole)
+    def score(self, logits: Float32s, response_logit: float | None = None) -> float:
+        """Probability that the response has any unsupported span; arguments as for `response_features`."""
+        evidence = response_features(logits, response_logit)
         return float(sigmoid(np.array([evidence @ np.array(self.response)]))[0])
 
 
-def response_evidence(logits: Numbers, whole: float | None = None) -> Float64s:
-    """What a response's score is made from, the constant last.
+def response_features(logits: Numbers, response_logit: float | None = None) -> Float64s:
+    """Features of the response score: of the words' logits the maximum, the mean of the highest tenth, and the mean.
 
-    The highest logit, the mean of the highest tenth, the mean of all, the log of the words; and the logit of the whole
-    where a detector gives one.
+    Then the log of the number of words, the logit of the response if the detector gives one, and the constant 1.
     """
     ordered = np.sort(logits.astype(np.float64))
     top = max(1, round(len(ordered) * _TOP_SHARE))
     pooled = [ordered[-1], ordered[-top:].mean(), ordered.mean(), np.log(len(ordered))]
-    return np.array([*pooled, *([] if whole is None else [whole]), 1.0])
+    return np.array([*pooled, *([] if response_logit is None else [response_logit]), 1.0])
 
 
 def pool(values: Numbers, sentence: Int64s, how: Literal["mean", "max"]) -> Numbers:
-    """The mean or the highest value of each word's sentence, shape (n,); sentences count from 0 without gaps."""
+    """Mean or maximum over each word's sentence, shape (n,); sentences are numbered from 0 without gaps."""
     if how == "mean":
         return (np.bincount(sentence, values) / np.bincount(sentence))[sentence]
     highest = np.full(int(sentence[-1]) + 1, -np.inf)
@@ -135,30 +134,32 @@ def pool(values: Numbers, sentence: Int64s, how: Literal["mean", "max"]) -> Numb
     return highest[sentence]
 
 
-JUDGING_VERSION = 15  # of what follows, of the tables of `judging.phrases` and `text.values`, of `resolve_language`
-# Share of numbers that the evidence lacks, by value, which were wrong among rows that trained nothing; of exchanged
-# words it was 0.92.
-_ABSENT = 0.86
-QUOTED = -6.0  # logit of a quoted word at most
-_FOREIGN = NotScored(
+JUDGING_VERSION = (
+    15  # raise it when code below, tables of `judging.phrases` or `text.values`, or `resolve_language` change
+)
+# Least confidence of numbers that the evidence lacks: so many of them were wrong in held-out rows (of contradicted
+# words, 0.92).
+_LACKED_NUMBER = 0.86
+VERBATIM_LOGIT = -6.0  # highest logit of a word of a verbatim sentence
+_OTHER_LANGUAGE = NotScored(
     Status.UNSUPPORTED_LANGUAGE,
     "the evidence is in another language, of which grounding compares numbers alone; type"
     " pip install 'veriglot[reader]', and take the detector auto",
 )
-_LEAST_WORDS = 4  # of a sentence that is taken for a quotation
-_FREQUENT = 4.0  # of stems that say nothing of what a sentence is about: two in a thousand words
+_MIN_WORDS = 4  # shorter sentences do not count as verbatim
+_COMMON_STEM = 4.0  # frequency of stems that say nothing about the topic: 2 of 1,000 words
 
 
-def quoted(extract: Extract, free: Bools, passages: Sequence[str], language: str | None) -> Bools:
-    """The words of sentences that stand word for word in one passage, as whole sentences there, shape (n,).
+def find_verbatim(features: SampleFeatures, harmless: Bools, passages: Sequence[str], language: str | None) -> Bools:
+    """Words of sentences that one passage contains verbatim, as whole sentences, shape (n,).
 
     Args:
-        extract: words and sentences.
-        free: words that claim nothing, such as a list's numbers, which a quotation may hold, shape (n,).
+        features: words and sentences.
+        harmless: words that claim nothing, such as a list's numbers; they are skipped, shape (n,).
         passages: the evidence.
         language: BCP 47 tag of the evidence.
     """
-    evidence, result = extract.evidence, np.zeros(len(free), bool)
+    evidence, result = features.evidence, np.zeros(len(harmless), bool)
     edge = np.zeros(len(evidence) + 1, bool)  # whether a sentence or a passage begins with a word
     for number, text in enumerate(passages):
         low, high = np.searchsorted(evidence.passage, [number, number + 1])
@@ -167,10 +168,10 @@ def quoted(extract: Extract, free: Bools, passages: Sequence[str], language: str
         edge[[low, high]] = True
     starts = np.flatnonzero(edge[:-1])
     verbatim: dict[bytes, bool] = {}  # a response may repeat itself
-    for words in np.split(np.arange(len(extract.sentence)), np.flatnonzero(np.diff(extract.sentence)) + 1):
-        chosen = words[~free[words]]
-        wanted = extract.response.word[chosen]
-        if len(chosen) < _LEAST_WORDS:
+    for words in np.split(np.arange(len(features.sentence)), np.flatnonzero(np.diff(features.sentence)) + 1):
+        chosen = words[~harmless[words]]
+        wanted = features.response.word[chosen]
+        if len(chosen) < _MIN_WORDS:
             continue
         if wanted.tobytes() not in verbatim:
             first = starts[starts + len(wanted) <= len(evidence)]
@@ -185,7 +186,7 @@ def quoted(extract: Extract, free: Bools, passages: Sequence[str], language: str
 
 
 def number_support(text: str, bounds: Int64s, language: str, passages: Iterable[tuple[str, str]]) -> Int64s:
-    """See `Seen.numbers`; of words, half-open code point ranges, shape (n, 2); passages each with their language."""
+    """`RawPrediction.numbers` of words: half-open code point ranges, shape (n, 2); passages are (text, language)."""
     result = np.zeros(len(bounds), np.int64)
     values = read_values(text, language)
     if values:
@@ -194,18 +195,18 @@ def number_support(text: str, bounds: Int64s, language: str, passages: Iterable[
             low, high = np.searchsorted(bounds[:, 1], value.start, "right"), np.searchsorted(bounds[:, 0], value.end)
             result[low:high] = verdict
             if verdict == COMPUTED and high < len(bounds) and not text[value.end : bounds[high, 0]].strip():
-                result[high] = verdict  # the word behind it says what was counted: "2.4 cm"
+                result[high] = verdict  # the unit behind it: "2.4 cm"
     return result
 
 
-def refused(sample: Sample, bounds: Int64s, language: str, numbers: Int64s) -> Bools:
-    """The words of sentences that say that the evidence does not say, but for numbers that it and the question lack.
+def find_refusals(sample: Sample, bounds: Int64s, language: str, numbers: Int64s) -> Bools:
+    """Words of sentences that say that the evidence has no answer; not numbers that evidence and question lack.
 
     Args:
         sample: has a response.
         bounds: its words, half-open code point ranges in order, shape (n, 2).
         language: BCP 47 tag of the response.
-        numbers: as `Seen.numbers`, shape (n,).
+        numbers: as `RawPrediction.numbers`, shape (n,).
     """
     result = np.zeros(len(bounds), bool)
     for start, end in sentences(sample.response, language):
@@ -218,16 +219,16 @@ def refused(sample: Sample, bounds: Int64s, language: str, numbers: Int64s) -> B
 
 
 class EvidenceSentences(NamedTuple):
-    """The sentences of all passages, in order, where each begins, and which each word is in, shape (n,)."""
+    """Sentences of all passages in order, the start of each, and the sentence of each word, shape (n,)."""
 
     texts: list[str]
     starts: Int64s
     of_words: Int64s
 
 
-def evidence_sentences(extract: Extract, sample: Sample, language: str) -> EvidenceSentences:
-    """The sentences of the evidence, which is in `language`."""
-    evidence = extract.evidence
+def evidence_sentences(features: SampleFeatures, sample: Sample, language: str) -> EvidenceSentences:
+    """The sentences of the evidence, split by the rules of `language`."""
+    evidence = features.evidence
     texts, starts = [], []
     for passage, offset in zip(sample.evidence, evidence.offsets.tolist(), strict=False):
         for start, end in sentences(passage.text, language):
@@ -237,14 +238,14 @@ def evidence_sentences(extract: Extract, sample: Sample, language: str) -> Evide
     return EvidenceSentences(texts, begins, np.searchsorted(begins[1:], evidence.bounds[:, 0], side="right"))
 
 
-_CUT = 0.5  # response scores from there on say that something is unsupported
-_SMALLEST = 1e-9  # confidence of a word that claims something
+_SCORE_THRESHOLD = 0.5  # from this response score on, something is marked
+_MIN_CONFIDENCE = 1e-9  # of a word that claims something
 
 
-def agreed(confidences: Float64s, score: float, threshold: float) -> Float64s:
-    """Confidences that agree with the response's score: one reaches the threshold if and only if the score is 0.5.
+def align_with_score(confidences: Float64s, score: float, threshold: float) -> Float64s:
+    """Confidences that agree with the response's score: any reaches the threshold if and only if the score reaches 0.5.
 
-    All are moved by the same logit, so that their order stays; a confidence of 0 stays what it is.
+    All logits move by the same amount, so the order stays. A confidence of 0 stays 0.
 
     Args:
         confidences: of the words, shape (n,); 0 where one claims nothing.
@@ -252,19 +253,19 @@ def agreed(confidences: Float64s, score: float, threshold: float) -> Float64s:
         threshold: the weights' own.
     """
     top = float(confidences.max(initial=0.0))
-    if not top or (round(top, DIGITS) >= threshold) == (score >= _CUT):
+    if not top or (round(top, DIGITS) >= threshold) == (score >= _SCORE_THRESHOLD):
         return confidences
-    wanted = threshold if score >= _CUT else threshold - 10.0**-DIGITS
+    wanted = threshold if score >= _SCORE_THRESHOLD else threshold - 10.0**-DIGITS
     shift = _logit(np.array(wanted)) - _logit(np.array(top))
     moved = np.where(confidences > 0, sigmoid(_logit(confidences) + shift), 0.0)
     return np.where(confidences == top, wanted, np.minimum(moved, wanted))
 
 
-def extended(confidences: Float64s, sentence: Int64s, threshold: float) -> Float64s:
-    """Confidences with marks made whole: "only a few" rather than "only".
+def extend_marks(confidences: Float64s, sentence: Int64s, threshold: float) -> Float64s:
+    """Confidences with extended marks: "only a few" rather than "only".
 
-    A word beside a mark, in its sentence, reaches the threshold, too, if it is at least half as suspect as the most
-    suspect word of the mark; then the word beside it, and so on.
+    A neighbour of a mark in the same sentence is marked too if its confidence is at least half of the mark's maximum;
+    then the next neighbour, and so on.
 
     Args:
         confidences: of the words, shape (n,).
@@ -285,16 +286,16 @@ def extended(confidences: Float64s, sentence: Int64s, threshold: float) -> Float
 
 
 def _logit(values: Float64s) -> Float64s:
-    inside = np.clip(values, _SMALLEST, 1 - _SMALLEST)
+    inside = np.clip(values, _MIN_CONFIDENCE, 1 - _MIN_CONFIDENCE)
     return np.asarray(np.log(inside / (1 - inside)))
 
 
-_PROBABLE = 0.5  # of a type from there on
+_MIN_TYPE_PROBABILITY = 0.5  # less likely types are not named
 
 
-def mark(
+def make_spans(
     sample: Sample,
-    extract: Extract,
+    features: SampleFeatures,
     confidences: Float64s,
     types: Float64s,
     names: tuple[str, ...],
@@ -303,27 +304,27 @@ def mark(
 ) -> tuple[Span, ...]:
     """The unsupported spans of a response, in order.
 
-    Neighbouring marked words of one sentence make one span; its type is the likeliest on the average of its words, if
-    that is probable, its confidence the mean of theirs.
+    Adjacent marked words of a sentence form a span. Its confidence is the mean of theirs; its type has the highest mean
+    probability, or is None if that is below 0.5.
     """
 
-    closest = cache(partial(_closest, sample, extract, read))
+    closest = cache(partial(_closest, sample, features, read))
 
     def label(low: int, high: int) -> SpanLabel:
         mean = types[low:high].mean(axis=0)
-        against = closest(int(extract.sentence[low]))
-        evidence = (_against(sample, extract, against, low, high),) if against is not None else ()
-        return SpanLabel(names[int(mean.argmax())] if mean.max() >= _PROBABLE else None, evidence)
+        against = closest(int(features.sentence[low]))
+        evidence = (_against(sample, features, against, low, high),) if against is not None else ()
+        return SpanLabel(names[int(mean.argmax())] if mean.max() >= _MIN_TYPE_PROBABILITY else None, evidence)
 
-    return spans_from_words(sample.response, extract.response.bounds, confidences, threshold, extract.sentence, label)
+    return spans_from_words(sample.response, features.response.bounds, confidences, threshold, features.sentence, label)
 
 
-_INSTEAD = 1  # words more than are marked that may stand in their place in the evidence
-_LONG = 300  # words: a longer sentence is not compared, and a window of it is pointed at
+_EXTRA_WORDS = 1  # by which the evidence's wording may be longer than the marked one
+_MAX_COMPARED = 300  # words; for a longer sentence, pointers show a window of it
 
 
 class _Closest(NamedTuple):
-    """The sentence of the evidence that a sentence of the response is held against.
+    """The sentence of the evidence that is closest to a sentence of the response.
 
     Attributes:
         ours: words of the response's sentence.
@@ -340,20 +341,20 @@ class _Closest(NamedTuple):
     pointer: Pointer
 
 
-def _closest(sample: Sample, extract: Extract, read: EvidenceSentences, sentence: int) -> _Closest | None:
+def _closest(sample: Sample, features: SampleFeatures, read: EvidenceSentences, sentence: int) -> _Closest | None:
     """None where the window is of a passage without words."""
-    response, evidence = extract.response, extract.evidence
-    window = range(*extract.windows.words(extract.sentence_window[sentence]))
+    response, evidence = features.response, features.evidence
+    window = range(*features.windows.words(features.sentence_window[sentence]))
     if not window:
         return None
-    ours = range(*np.searchsorted(extract.sentence, [sentence, sentence + 1]).tolist())
+    ours = range(*np.searchsorted(features.sentence, [sentence, sentence + 1]).tolist())
     stems = set(response.stem[ours.start : ours.stop].tolist())
     shared = [stem in stems for stem in evidence.stem[window.start : window.stop].tolist()]
     candidates = read.of_words[window.start : window.stop]
     best = int(np.bincount(candidates, shared).argmax() if any(shared) else candidates[0])
     compared = range(*np.searchsorted(read.of_words, [best, best + 1]).tolist())
-    if max(len(ours), len(compared)) > _LONG:
-        return _Closest(ours, window, window, [], _pointer(sample, extract, window[0], window[-1]))
+    if max(len(ours), len(compared)) > _MAX_COMPARED:
+        return _Closest(ours, window, window, [], _pointer(sample, features, window[0], window[-1]))
     matcher = SequenceMatcher(
         None,
         response.stem[ours.start : ours.stop].tolist(),
@@ -367,19 +368,19 @@ def _closest(sample: Sample, extract: Extract, read: EvidenceSentences, sentence
     return _Closest(ours, compared, window, replaced, pointer)
 
 
-def _against(sample: Sample, extract: Extract, closest: _Closest, low: int, high: int) -> Pointer:
-    """What the evidence has in place of the words from `low` to `high`, or else its closest sentence.
+def _against(sample: Sample, features: SampleFeatures, closest: _Closest, low: int, high: int) -> Pointer:
+    """What the evidence says in place of the words from `low` to `high`, or else its closest sentence.
 
-    Numbers are held against numbers that the response's sentence lacks, aligned ones or those with as many digits.
+    For a number it is a number that the response's sentence lacks: the aligned one, or one with as many digits.
     """
-    response, evidence, (ours, compared, window, replaced, pointer) = extract.response, extract.evidence, closest
+    response, evidence, (ours, compared, window, replaced, pointer) = features.response, features.evidence, closest
     instead = [
         compared[index]
         for left, right, start, stop in replaced
         if left <= low - ours.start and high - ours.start <= right
         for index in range(start, stop)
     ]
-    if len(instead) > high - low + _INSTEAD:
+    if len(instead) > high - low + _EXTRA_WORDS:
         instead = []
     number = next((word for word in range(low, high) if _has_digit(response, word)), None)
     if number is not None:
@@ -390,39 +391,39 @@ def _against(sample: Sample, extract: Extract, closest: _Closest, low: int, high
             if _has_digit(evidence, index) and int(evidence.word[index]) not in known
         ]
         instead = [index for unaligned, unlike, index in sorted(numbers) if not (unaligned and unlike)][:1]
-    return _pointer(sample, extract, instead[0], instead[-1]) if instead else pointer
+    return _pointer(sample, features, instead[0], instead[-1]) if instead else pointer
 
 
 def _has_digit(document: Document, word: int) -> bool:
     return any(map(str.isdigit, map(chr, document.codes[slice(*document.bounds[word])].tolist())))
 
 
-def word_list(sample: Sample, extract: Extract, confidences: Float64s, threshold: float) -> tuple[Word, ...]:
-    """Every word with its confidence; supported words with the place in the evidence that supports them best."""
+def word_list(sample: Sample, features: SampleFeatures, confidences: Float64s, threshold: float) -> tuple[Word, ...]:
+    """Every word with its confidence; supported words point at the evidence that supports them best."""
 
     def pointers(word: int) -> tuple[Pointer, ...]:
-        index = _supporting_word(extract, word)
-        return (_pointer(sample, extract, index, index),) if index >= 0 else ()
+        index = _supporting_word(features, word)
+        return (_pointer(sample, features, index, index),) if index >= 0 else ()
 
-    return words_from_confidences(extract.response.bounds, confidences, threshold, pointers)
+    return words_from_confidences(features.response.bounds, confidences, threshold, pointers)
 
 
-def _pointer(sample: Sample, extract: Extract, first: int, last: int) -> Pointer:
-    """The stretch of evidence from its word `first` to its word `last`, both included."""
-    evidence = extract.evidence
+def _pointer(sample: Sample, features: SampleFeatures, first: int, last: int) -> Pointer:
+    """A pointer to the evidence from word `first` to word `last`, both included."""
+    evidence = features.evidence
     passage = int(evidence.passage[first])
     offset = int(evidence.offsets[passage])
     start, end = int(evidence.bounds[first, 0]) - offset, int(evidence.bounds[last, 1]) - offset
     return Pointer(str(sample.evidence[passage].id), start, end)
 
 
-def _supporting_word(extract: Extract, word: int) -> int:
-    """The same word, or else one of its stem, in the evidence window that supports it; -1 where no window holds it."""
-    window = extract.word_window[word]
+def _supporting_word(features: SampleFeatures, word: int) -> int:
+    """The same word, or one with its stem, in the evidence window that supports it; -1 if there is none."""
+    window = features.word_window[word]
     if window < 0:
         return -1
-    first, last = extract.windows.words(window)
-    response, evidence = extract.response, extract.evidence
+    first, last = features.windows.words(window)
+    response, evidence = features.response, features.evidence
     for hash_, hashes in ((response.word[word], evidence.word), (response.stem[word], evidence.stem)):
         matches = np.flatnonzero(hashes[first:last] == hash_)
         if len(matches):
@@ -431,40 +432,40 @@ def _supporting_word(extract: Extract, word: int) -> int:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a detector makes of one response, before thresholds.
+class RawPrediction:
+    """A detector's output for one response, before calibration and thresholds.
 
     Attributes:
-        extract: words, sentences and windows.
+        features: words, sentences and windows.
         logits: unsupported, then one per type, shape (n, 1 + t).
-        calibration: what makes probabilities of the logits.
+        calibration: turns logits into probabilities.
         types: the span types, in the order of the logits.
-        free: words that claim nothing, such as markup, shape (n,).
-        quoted: words of sentences that stand word for word in the evidence, shape (n,).
-        numbers: of words of numbers and dates what `text.values.support` says of them, else 0, shape (n,).
-        opposite: see `contradicted_words`, shape (n,).
-        evidence: its sentences.
-        whole: a logit that anything in the response is unsupported, where the detector gives one.
-        located: the words' logits given that anything is, shape (n,); None where they are the same.
-        notes: what a reader of the prediction must know.
+        harmless: words that claim nothing, such as markup, shape (n,).
+        verbatim: words of sentences that the evidence contains verbatim, shape (n,).
+        numbers: result of `text.values.support` for words of numbers and dates, else 0, shape (n,).
+        contradicted: see `contradicted_words`, shape (n,).
+        evidence: the sentences of the evidence.
+        response_logit: logit that anything in the response is unsupported; None if the detector has none.
+        location_logits: logits of words given that something is unsupported, shape (n,); None uses `logits`.
+        notes: see `Prediction.notes`.
     """
 
-    extract: Extract
+    features: SampleFeatures
     logits: Float32s
     calibration: ScriptCalibration
     types: tuple[str, ...]
-    free: Bools
-    quoted: Bools
+    harmless: Bools
+    verbatim: Bools
     numbers: Int64s
-    opposite: Bools
+    contradicted: Bools
     evidence: EvidenceSentences
     notes: tuple[str, ...] = ()
-    whole: float | None = None
-    located: Float32s | None = None
+    response_logit: float | None = None
+    location_logits: Float32s | None = None
 
 
-class WordDetector(BaseDetector[ResolvedLanguage, Seen]):
-    """A detector that gives every word of a response logits, one response at a time."""
+class WordDetector(BaseDetector[ResolvedLanguage, RawPrediction]):
+    """A detector that computes logits for every word, one response at a time."""
 
     taxonomy = "fava"
 
@@ -474,68 +475,66 @@ class WordDetector(BaseDetector[ResolvedLanguage, Seen]):
         self.thresholds = weights.thresholds  # by strictness, see `detectors.registry`
 
     @abstractmethod
-    def _see(self, sample: Sample, resolved: ResolvedLanguage) -> Seen | None:
-        """Look at a sample that has response, evidence and language; None where one of the two texts has no word."""
+    def _predict_raw(self, sample: Sample, resolved: ResolvedLanguage) -> RawPrediction | None:
+        """The output for a sample with response, evidence and language; None if response or evidence has no word."""
 
     def _plan(self, sample: Sample) -> ResolvedLanguage | NotScored:
         return admit(sample)
 
-    def _run(self, plans: Sequence[tuple[Sample, ResolvedLanguage]]) -> Iterator[Seen | NotScored]:
-        return (self._guarded(self._seen, sample, resolved) for sample, resolved in plans)
+    def _run(self, plans: Sequence[tuple[Sample, ResolvedLanguage]]) -> Iterator[RawPrediction | NotScored]:
+        return (self._guarded(self._checked_raw, sample, resolved) for sample, resolved in plans)
 
-    def _seen(self, sample: Sample, resolved: ResolvedLanguage) -> Seen | NotScored:
-        seen = self._see(sample, resolved)
-        if seen is None:
+    def _checked_raw(self, sample: Sample, resolved: ResolvedLanguage) -> RawPrediction | NotScored:
+        raw = self._predict_raw(sample, resolved)
+        if raw is None:
             return without_words(sample)
-        if seen.extract.markup.all():
+        if raw.features.markup.all():
             return NotScored(Status.FAILED, "the response holds nothing but control tokens")
-        return seen
+        return raw
 
-    def _scored(self, sample: Sample, plan: ResolvedLanguage, result: Seen) -> Prediction:
-        extract, calibration = result.extract, result.calibration
+    def _scored(self, sample: Sample, plan: ResolvedLanguage, result: RawPrediction) -> Prediction:
+        features, calibration = result.features, result.calibration
         absent, present = calibration.numbers
-        logits, free = result.logits[:, 0], result.free
+        logits, harmless = result.logits[:, 0], result.harmless
         logits = logits + absent * (result.numbers < 0) + present * (result.numbers > 0)
-        sure = result.quoted | (result.numbers == COMPUTED)
-        logits[sure] = np.minimum(logits[sure], QUOTED)
-        score = calibration.score(logits[~free], result.whole) if not free.all() else 0.0
-        located = logits if result.located is None else np.where(sure, logits, result.located)
+        sure = result.verbatim | (result.numbers == COMPUTED)
+        logits[sure] = np.minimum(logits[sure], VERBATIM_LOGIT)
+        score = calibration.score(logits[~harmless], result.response_logit) if not harmless.all() else 0.0
+        located = logits if result.location_logits is None else np.where(sure, logits, result.location_logits)
         confidences = calibration.confidences(located, plan.tag, plan.script)
-        lacked = ((result.numbers < 0) | result.opposite) & ~free & ~result.quoted
+        lacked = ((result.numbers < 0) | result.contradicted) & ~harmless & ~result.verbatim
         if lacked.any():
-            confidences[lacked] = np.maximum(confidences[lacked], _ABSENT)
-            score = max(score, _ABSENT)
+            confidences[lacked] = np.maximum(confidences[lacked], _LACKED_NUMBER)
+            score = max(score, _LACKED_NUMBER)
         score = round(score, DIGITS)
-        confidences = np.where(free, 0.0, np.maximum(confidences, _SMALLEST))
+        confidences = np.where(harmless, 0.0, np.maximum(confidences, _MIN_CONFIDENCE))
         # rounded before marking, so that what is shown and what is marked agree
-        confidences = agreed(confidences, score, self._default)
-        confidences = extended(confidences, extract.sentence, self._default).round(DIGITS)
+        confidences = align_with_score(confidences, score, self._default)
+        confidences = extend_marks(confidences, features.sentence, self._default).round(DIGITS)
         types = sigmoid(result.logits[:, 1:].astype(np.float64))
         uncovered = () if calibration.covers(plan.tag, plan.script) else ("calibration:default",)
         threshold = self._threshold
         return self._prediction(
             sample,
             score=score,
-            spans=mark(sample, extract, confidences, types, result.types, threshold, result.evidence),
-            words=word_list(sample, extract, confidences, threshold) if self._words else None,
+            spans=make_spans(sample, features, confidences, types, result.types, threshold, result.evidence),
+            words=word_list(sample, features, confidences, threshold) if self._words else None,
             language=plan.tag,
             notes=(*plan.notes, *result.notes, *uncovered),
         )
 
 
-# Running the trained network with ONNX Runtime, on one thread, one response at a time.
-#
-# One at a time, unpadded: so a prediction depends on nothing but its sample, whatever the batch or the number of
-# processes. Speed comes from processes, not from threads inside one.
+# The network runs in ONNX Runtime, on one thread, one response at a time, without padding. So a prediction depends on
+# its sample alone, not on the batch or the number of processes; speed comes from processes.
 
 
 OUTPUTS = 7  # unsupported, then the six FAVA types
-_LONGEST = 1200  # words that the network sees at a time
+_MAX_WORDS = 1200  # most words of one run of the network
 _HALO = 60  # words of context on either side of a part, about three sentences
 
 
 def sentence_pool(sentence: Int64s) -> Float32s:
-    """The matrix that takes words to the means of their sentences, counted from 0 without gaps, shape (1, s, n)."""
+    """The matrix that averages words by sentence, numbered from 0 without gaps, shape (1, s, n)."""
     counts = np.bincount(sentence)
     pool = np.zeros((1, len(counts), len(sentence)), np.float32)
     pool[0, sentence, np.arange(len(sentence))] = 1.0 / counts[sentence]
@@ -568,8 +567,8 @@ class Model:
             sentence: the sentence of each word, counted from 0 without gaps, shape (n,).
         """
         logits, words = [], len(features)
-        for low in range(0, words, _LONGEST):
-            high = min(low + _LONGEST, words)
+        for low in range(0, words, _MAX_WORDS):
+            high = min(low + _MAX_WORDS, words)
             begin, end = max(0, low - _HALO), min(words, high + _HALO)
             part = self._run(features[begin:end], sentence[begin:end] - sentence[begin])
             logits.append(part[low - begin : high - begin])
@@ -584,15 +583,15 @@ FILES = ("network.onnx", "frequencies.npy", "vector_keys.npy", "vectors.npy", "c
 
 
 class Weights(msgspec.Struct, frozen=True, kw_only=True):
-    """What a folder of weights says of itself (`weights.json`).
+    """The manifest of a folder of weights (`weights.json`).
 
     Attributes:
-        kind: name of the detector whose weights they are.
+        kind: name of the detector.
         revision: version of the weights.
         types: the span types, in the order of the network's outputs.
         threshold: confidence from which a word is marked by default.
         sha256: hash of each file.
-        thresholds: the same for the strictness `low` (above `threshold`) and `high` (below it), where they were fitted.
+        thresholds: for the strictness `low` (above `threshold`) and `high` (below it), if fitted.
     """
 
     kind: ClassVar[str]
@@ -610,7 +609,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """What a folder says.
+        """Read the manifest of a folder.
 
         Raises:
             WeightsError: there is no such file, or it is something else.
@@ -627,7 +626,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
             raise WeightsError(f"{path} is not a manifest of {cls.kind} weights: {error}.") from error
 
     def check(self, folder: Path, names: Iterable[str]) -> None:
-        """Compare files of a folder with their hashes, some 20 ms, against results that are wrong in silence.
+        """Compare files with their hashes (about 20 ms), so that damaged weights never give silently wrong results.
 
         Raises:
             WeightsError: one is missing or damaged.
@@ -642,7 +641,7 @@ class Manifest(Weights, frozen=True, kw_only=True):
     """See `Weights`.
 
     Attributes:
-        features_version: the features that they were trained on.
+        features_version: version of the features in training.
         features: names of the features, in order; the word vector follows.
     """
 
@@ -704,7 +703,7 @@ class Grounding(WordDetector):
 
     @cached_property
     def calibration(self) -> ScriptCalibration:
-        """What makes probabilities of the network's logits."""
+        """Turns the network's logits into probabilities."""
         return msgspec.json.decode((self._folder / "calibration.json").read_bytes(), type=ScriptCalibration)
 
     @property
@@ -712,65 +711,69 @@ class Grounding(WordDetector):
         """The file of the network."""
         return self._folder / "network.onnx"
 
-    def _see(self, sample: Sample, resolved: ResolvedLanguage) -> Seen | None:
-        return self.see(sample, resolved)
+    def _predict_raw(self, sample: Sample, resolved: ResolvedLanguage) -> RawPrediction | None:
+        return self.predict_raw(sample, resolved)
 
-    def _seen(self, sample: Sample, resolved: ResolvedLanguage) -> Seen | NotScored:
-        first = super()._seen(sample, resolved)
+    def _checked_raw(self, sample: Sample, resolved: ResolvedLanguage) -> RawPrediction | NotScored:
+        first = super()._checked_raw(sample, resolved)
         if isinstance(first, NotScored) or not first.notes:
             return first
-        seen = self.see(sample, resolved, evidence_language(sample, resolved.tag)[0])
-        assert seen is not None
-        lacked = (seen.numbers < 0) & ~seen.free
+        raw = self.predict_raw(sample, resolved, evidence_language(sample, resolved.tag)[0])
+        assert raw is not None
+        lacked = (raw.numbers < 0) & ~raw.harmless
         if lacked.any():
-            return replace(seen, free=~lacked)  # other words cannot be compared
-        # Without numbers, as many wrong responses as right ones stay unmarked, unless all their words are there; what
-        # claims nothing, as a refusal does, need not be compared.
-        compared = seen.numbers.any() or (seen.free | (seen.extract.word_window >= 0)).all()
-        score = self._scored(sample, resolved, seen).score or 0.0  # which hangs on no threshold, as a status may not
-        return seen if compared and score < self._default else _FOREIGN
+            return replace(raw, harmless=~lacked)  # other words cannot be compared
+        # Without numbers, wrong responses go unmarked as often as right ones, unless the evidence has all their words.
+        # Harmless words, as of a refusal, need no comparison.
+        compared = raw.numbers.any() or (raw.harmless | (raw.features.word_window >= 0)).all()
+        score = self._scored(sample, resolved, raw).score or 0.0  # independent of the threshold, as a status must be
+        return raw if compared and score < self._default else _OTHER_LANGUAGE
 
-    def see(self, sample: Sample, resolved: ResolvedLanguage, evidence_language: str | None = None) -> Seen | None:
-        """What the network says of a sample, before thresholds; None where one of the two texts has no word.
+    def predict_raw(
+        self, sample: Sample, resolved: ResolvedLanguage, evidence_language: str | None = None
+    ) -> RawPrediction | None:
+        """The network's output for a sample; None if response or evidence has no word.
 
         Args:
             sample: has response and evidence.
             resolved: the language of the response.
-            evidence_language: BCP 47 tag of the evidence where it is in another.
+            evidence_language: BCP 47 tag of the evidence; None if it is the response's.
         """
-        extracted = extract(
+        features = extract_features(
             sample.response, sample.passages, sample.question, resolved.tag, self._lexicon,
             evidence_language=evidence_language,
         )  # fmt: skip
-        if extracted is None:
+        if features is None:
             return None
-        logits = self._model.logits(extracted.values, extracted.sentence)
-        free = extracted.markup | harmless_words(
-            sample.response, extracted.response.bounds, resolved.tag, sample.question
+        logits = self._model.logits(features.values, features.sentence)
+        harmless = features.markup | harmless_words(
+            sample.response, features.response.bounds, resolved.tag, sample.question
         )
         evidence_tag = evidence_language or resolved.tag
         read_in = [(passage.text, passage.language or evidence_tag) for passage in sample.evidence]
-        numbers = number_support(sample.response, extracted.response.bounds, resolved.tag, read_in)
-        free |= refused(sample, extracted.response.bounds, resolved.tag, numbers)
-        grouped = np.diff(extracted.response.bounds)[:, 0] > extracted.response.lengths
-        verbatim = quoted(extracted, free, sample.passages, evidence_tag)
-        digits = np.array([sample.response[start].isdecimal() for start in extracted.response.bounds[:, 0]])
+        numbers = number_support(sample.response, features.response.bounds, resolved.tag, read_in)
+        harmless |= find_refusals(sample, features.response.bounds, resolved.tag, numbers)
+        grouped = np.diff(features.response.bounds)[:, 0] > features.response.lengths
+        verbatim = find_verbatim(features, harmless, sample.passages, evidence_tag)
+        digits = np.array([sample.response[start].isdecimal() for start in features.response.bounds[:, 0]])
         # in English 1.200 is no quotation of 1200
         verbatim &= (numbers > 0) | ~digits | ((numbers == 0) & ~grouped)
         notes = evidence_notes(sample, resolved)
-        read = evidence_sentences(extracted, sample, evidence_tag)
-        opposite = np.zeros_like(free)
+        read = evidence_sentences(features, sample, evidence_tag)
+        contradicted = np.zeros_like(harmless)
         if base_tag(evidence_tag) == base_tag(resolved.tag):
-            opposite = contradicted_words(
-                self._words_of(extracted.response, sample.response, extracted.sentence, ~free),
-                self._words_of(extracted.evidence, "\n".join(sample.passages), read.of_words),
+            contradicted = contradicted_words(
+                self._words_of(features.response, sample.response, features.sentence, ~harmless),
+                self._words_of(features.evidence, "\n".join(sample.passages), read.of_words),
                 resolved.tag,
                 sample.question,
             )
         types = self._manifest.types
-        return Seen(extracted, logits, self.calibration, types, free, verbatim, numbers, opposite, read, notes)
+        return RawPrediction(
+            features, logits, self.calibration, types, harmless, verbatim, numbers, contradicted, read, notes
+        )
 
     def _words_of(self, document: Document, text: str, sentence: Int64s, claims: Bools | bool = True) -> Words:
-        """The words of a text for the rules; those are telling that few texts have."""
-        rare = self._lexicon.stem_frequency(document.stem) < _FREQUENT
+        """The words of a text as the rules need them; rare words are the telling ones."""
+        rare = self._lexicon.stem_frequency(document.stem) < _COMMON_STEM
         return Words(text, document.bounds, sentence, document.stem, rare & claims)

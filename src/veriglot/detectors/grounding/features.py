@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from veriglot.arrays import Bools, Float32s, Float64s, Int64s, UInt8s, UInt32s, UInt64s
 
-__all__ = ["FEATURES_VERSION", "Extract", "extract"]
+__all__ = ["FEATURES_VERSION", "SampleFeatures", "extract_features"]
 
 
 # Features of a word by itself: what of it, of its parts and of its immediate neighbours stands in the evidence.
@@ -288,17 +288,17 @@ Features = dict[str, "NDArray[np.floating] | Bools"]
 
 
 @dataclass
-class Extract:
-    """One sample made ready for the network.
+class SampleFeatures:
+    """The features of one sample, and the words and windows that they come from.
 
     Attributes:
         names: the features, in the order of the columns; the word vector follows them.
-        values: float32, shape (n, f).
-        response, evidence: the texts, made ready.
+        values: one row per word, float32, shape (n, f).
+        response, evidence: the texts as words with hashes.
         windows: the windows of the evidence.
         sentence: the sentence of each word, shape (n,).
         vector_place: the row of the lexicon's vectors that each word has, or -1, shape (n,).
-        markup: the words that are no part of what is said, such as `im_end` in `<|im_end|>`, shape (n,).
+        markup: words that are not part of the text, such as `im_end` in `<|im_end|>`, shape (n,).
         word_window: the window that best supports each word, -1 where none holds it, shape (n,).
         sentence_window: the window that holds most of each sentence, shape (s,).
     """
@@ -315,7 +315,7 @@ class Extract:
     sentence_window: Int64s
 
 
-def extract(
+def extract_features(
     response: str,
     passages: Sequence[str],
     question: str | None,
@@ -323,7 +323,7 @@ def extract(
     lexicon: Lexicon,
     *,
     evidence_language: str | None = None,
-) -> Extract | None:
+) -> SampleFeatures | None:
     """The features of every word of a response; None where the response or the evidence holds no word.
 
     Args:
@@ -358,7 +358,7 @@ def extract(
     names = tuple(features)
     columns = [np.asarray(column, np.float32) for column in features.values()]
     values = np.concatenate([np.stack(columns, axis=1), vectors], axis=1)
-    return Extract(
+    return SampleFeatures(
         names=names,
         values=values,
         response=answer,

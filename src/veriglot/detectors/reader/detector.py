@@ -1,8 +1,8 @@
-"""The reader: question, response and evidence are shown to an encoder together, and it has learned to judge them.
+"""The reader: a cross-encoder that reads question, response and evidence together.
 
-multilingual-e5-small, its upper layers trained whole, judges each token of the response with all of the question and
-the closest evidence in view, and the response as one. What it says is joined with what the grounding detector's network
-says of the same words by weights that were learned on texts that trained neither.
+The encoder is multilingual-e5-small with fine-tuned upper layers. It gives a logit for each token of the response, and
+one for the response. Linear weights, fitted on texts that trained neither detector, combine them with the logits of
+the grounding detector.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ import numpy as np
 
 from veriglot.detectors.grounding.detector import (
     JUDGING_VERSION,
-    QUOTED,
+    VERBATIM_LOGIT,
     Grounding,
+    RawPrediction,
     ScriptCalibration,
-    Seen,
     Weights,
     WordDetector,
     pool,
 )
-from veriglot.detectors.reader.sequences import Shown, shown
+from veriglot.detectors.reader.sequences import InputSequence, input_sequences
 from veriglot.encoders.e5 import E5Reader, Tokeniser
 from veriglot.errors import WeightsError
 from veriglot.hub import registry
@@ -46,35 +46,48 @@ if TYPE_CHECKING:
     from veriglot.encoders.e5 import Pair
 
 __all__ = [
-    "ANSWERS", "BY_WORDS", "FILES", "READS_WITH", "RELATIONS", "WHOLE", "Join", "Manifest", "Network", "Reader",
-    "join_features", "numbers_alike", "read_network", "relation_of", "save_network",
+    "ANSWERS_FILE",
+    "ENCODER",
+    "FILES",
+    "GROUNDING_COLUMN",
+    "RELATIONS",
+    "RESPONSE_COLUMN",
+    "Join",
+    "Manifest",
+    "Network",
+    "Reader",
+    "join_features",
+    "read_network",
+    "relation_of",
+    "save_network",
+    "unify_numbers",
 ]  # fmt: skip
 
 FILES = ("network.npz", "joins.json")
-ANSWERS = "answers.npz"  # weights have it or not
-READS_WITH = "e5-multilingual"
-RELATIONS = ("same", "same asked", "across", "across asked", "translation")  # asked: with a question
-BY_WORDS = 3  # column of `join_features` with grounding's logit of the word
-WHOLE = 8  # column of `join_features` with the logit of the response
+ANSWERS_FILE = "answers.npz"  # optional
+ENCODER = "e5-multilingual"
+RELATIONS = ("same", "same asked", "across", "across asked", "translation")  # of languages; asked: with a question
+GROUNDING_COLUMN = 3  # column of `join_features` with grounding's logit of the word
+RESPONSE_COLUMN = 8  # column of `join_features` with the logit of the response
 _HEADS = ("tokens", "response")
-_CLOSE = 128  # tokens of the evidence that a sentence of an answer is held against
-_ANSWERS_ROOM = 360  # tokens of a sequence that `Answers` reads
-_DECIDING, _A_LINE = 2, 24  # lines of evidence in another language that are read, one more for so many tokens
-_SHARP = 20.0  # inverse temperature: how soft "the place that a token comes closest to" is
-_LEAST = 1e-3  # share of what is asked below which all is one
-_SAY = 0.5  # what `Answers` counts in the logit of the response
-_PLAIN = -2.0  # logit of an ordinary supported word
-_SHOWN_VERSION = 6  # of what the network is shown of a sample: it changes predictions
+_EVIDENCE_ROOM = 128  # tokens of evidence beside each sentence of an answer
+_ANSWERS_ROOM = 360  # tokens of an input of `AnswerFinder`
+_DECIDING, _A_LINE = 2, 24  # lines to read of evidence in another language; one more per so many response tokens
+_INVERSE_TEMPERATURE = 20.0  # of the soft alignment of tokens
+_MIN_SHARE = 1e-3  # smaller shares are taken for this one
+_ANSWERS_WEIGHT = 0.5  # of `AnswerFinder` in the logit of the response
+_SUPPORTED_LOGIT = -2.0  # logit of a typical supported word
+_INPUT_VERSION = 6  # raise it when the input of the network changes
 _DIGIT = re.compile(r"\d")
 
 
 class Join(Record):
-    """How reader and grounding are joined where response and evidence are related in one way.
+    """Linear weights that combine reader and grounding, for one of `RELATIONS`.
 
     Attributes:
         weights: of `join_features`, in its order.
-        calibration: of the sum.
-        locating: weights that say which words of an unsupported response are wrong; None takes `weights`.
+        calibration: of the weighted sum.
+        locating: weights that find the wrong words of an unsupported response; None uses `weights`.
     """
 
     weights: tuple[float, ...]
@@ -97,14 +110,14 @@ class Manifest(Weights, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Words:
-    """What the network says of the words of one response.
+class WordLogits:
+    """The network's output for the words of one response.
 
     Attributes:
         unsupported: mean logit of each word's tokens, shape (n,); 0 for a word without a token of its own.
         types: mean probability of each type, given that the word is unsupported, shape (n, 6).
-        response: logit of the part of the response that each word is in, shape (n,).
-        answers: what `Answers` says of each word, shape (n, 3); None where it was not asked.
+        response: logit of the part of the response that holds each word, shape (n,).
+        answers: output of `AnswerFinder` for each word, shape (n, 3); None if it did not run.
     """
 
     unsupported: Float32s
@@ -114,12 +127,12 @@ class Words:
 
 
 class Network:
-    """The encoder with what it learned, and the heads.
+    """The fine-tuned encoder and its heads.
 
     Args:
         learned: the file that `veriglot train reader` wrote.
         encoder: the file of `e5-multilingual`.
-        answers: the file of `Answers`; None does without.
+        answers: the file of `AnswerFinder`; None leaves it out.
 
     Raises:
         WeightsError: a file is missing, damaged or not of its kind.
@@ -138,38 +151,38 @@ class Network:
         self._answers_file, self._file = answers, encoder
 
     @cached_property
-    def _answers(self) -> Answers | None:
-        return None if self._answers_file is None else Answers(self._answers_file, self._file)
+    def _answers(self) -> AnswerFinder | None:
+        return None if self._answers_file is None else AnswerFinder(self._answers_file, self._file)
 
     def read(
-        self, sample: Sample, seen: Seen, relation: str, language: str, evidence: str
+        self, sample: Sample, raw: RawPrediction, relation: str, language: str, evidence: str
     ) -> tuple[str, Float32s, Float32s]:
-        """The join to take, what `join_features` gives, and how likely each type is, shape (n, 6).
+        """The key of the join to use, `join_features`, and the probability of each type, shape (n, 6).
 
         Args:
             sample: has response and evidence.
-            seen: what grounding says of it.
-            relation: of response and evidence, one of `RELATIONS`: it says how they are read.
+            raw: output of the grounding detector.
+            relation: one of `RELATIONS`; the input depends on it.
             language: BCP 47 tag of the response.
             evidence: BCP 47 tag of the evidence.
         """
         question = sample.question
-        passages = numbers_alike(sample.response, language, tuple(sample.passages), evidence)
-        bounds = seen.extract.response.bounds
+        passages = unify_numbers(sample.response, language, tuple(sample.passages), evidence)
+        bounds = raw.features.response.bounds
         answers = None
         if relation == "across asked":
             lines = tuple(text[slice(*line)] for text in passages for line in sentences(text, evidence))
-            sequences = shown(self._tokeniser, sample.response, language, question, lines, _ANSWERS_ROOM)
+            sequences = input_sequences(self._tokeniser, sample.response, language, question, lines, _ANSWERS_ROOM)
             relation = "across"
             if self._answers is not None and len(sequences) == 1:
                 by_tokens, passages = self._answers.read(sequences[0].pair, lines, self._tokeniser)
                 answers, relation = _means(by_tokens, sequences[0].bounds, bounds), "across asked"
-        close = _CLOSE if relation == "same asked" else 0
-        words = self.words(sample.response, bounds, language, question, passages, close=close)
+        evidence_room = _EVIDENCE_ROOM if relation == "same asked" else 0
+        words = self.words(sample.response, bounds, language, question, passages, evidence_room=evidence_room)
         if answers is not None:
-            more = np.float32(_SAY * (answers[:, 0].max() - answers[:, 2].min()))
+            more = np.float32(_ANSWERS_WEIGHT * (answers[:, 0].max() - answers[:, 2].min()))
             words = replace(words, answers=answers, response=words.response + more)
-        return relation, join_features(words, seen), words.types
+        return relation, join_features(words, raw), words.types
 
     def words(
         self,
@@ -179,10 +192,15 @@ class Network:
         question: str | None,
         passages: Sequence[str],
         *,
-        close: int = 0,
-    ) -> Words:
-        """Judge the words of a response, half-open code point ranges in order, shape (n, 2); `close`: see `shown`."""
-        sequences = shown(self._tokeniser, response, language, question, passages, close=close)
+        evidence_room: int = 0,
+    ) -> WordLogits:
+        """Logits of a response's words: half-open code point ranges in order, shape (n, 2).
+
+        For `evidence_room` see `input_sequences`.
+        """
+        sequences = input_sequences(
+            self._tokeniser, response, language, question, passages, evidence_room=evidence_room
+        )
         logits = [np.zeros((0, 0), np.float32)] * len(sequences)
         whole = np.zeros(len(sequences), np.float32)
         for index, _, last in self._encoder.states([sequence.pair for sequence in sequences]):
@@ -193,13 +211,13 @@ class Network:
         return _of_words(sequences, logits, whole, bounds)
 
 
-class Answers:
-    """The encoder with low-rank additions that learned where the evidence has what a question asks for.
+class AnswerFinder:
+    """The encoder with low-rank adapters (LoRA) that locate the answer to the question in the evidence.
 
-    A word that comes closest to another place than that is the wrong answer, though the evidence has it.
+    A word of the response that aligns with another place is a wrong answer, even if the evidence contains it.
 
     Args:
-        learned: the file of the additions and the heads; matrices may be in 8 bits, with a scale for each row.
+        learned: the file of the adapters and the heads; matrices may be in 8 bits, with a scale for each row.
         encoder: the file of `e5-multilingual`.
 
     Raises:
@@ -217,11 +235,12 @@ class Answers:
         self._encoder = E5Reader(self._learned, encoder)
 
     def read(self, pair: Pair, lines: tuple[str, ...], tokeniser: Tokeniser) -> tuple[Float32s, tuple[str, ...]]:
-        """What is said of each token of the response, shape (t, 3), and the lines of the evidence that decide.
+        """The output for each token of the response, shape (t, 3), and the most relevant lines of the evidence.
 
-        How unsupported it is, a logit; the logarithm of the share of what is asked for at the place that it comes
-        closest to, and of the mean of these over the response, words of the question set aside. The lines are those
-        with what is asked for and with what comes closest to response and question; all where not all were in view.
+        The columns: the logit that the token is unsupported; the logarithm of the probability that the answer stands
+        where the token aligns; the logarithm of the mean of that probability over the response, without the
+        question's words. The lines hold the likely answer, or align best with response and question; if the input
+        does not hold all lines, all are returned.
 
         Args:
             pair: question, response and lines.
@@ -235,16 +254,25 @@ class Answers:
         counts = [len(tokeniser.tokens(line)[0]) for line in lines]
         alike = unit[response] @ unit[evidence].T
         if alike.size and question.stop > question.start:
-            closest, wanted = _softmax(_SHARP * alike), _softmax(head(self._learned, "answer", last[evidence])[:, 0])
+            closest, wanted = (
+                _softmax(_INVERSE_TEMPERATURE * alike),
+                _softmax(head(self._learned, "answer", last[evidence])[:, 0]),
+            )
             asked = closest @ wanted
             near = (unit[response] @ unit[question].T).max(axis=1)
             new = np.square(np.clip(1.0 - near, 0.01, 1.0))
             whole = np.full(len(near), (new * asked).sum() / new.sum())
-            columns = alike.max(axis=1), near, np.log(asked + _LEAST), np.log(whole + _LEAST), np.ones(len(near))
+            columns = (
+                alike.max(axis=1),
+                near,
+                np.log(asked + _MIN_SHARE),
+                np.log(whole + _MIN_SHARE),
+                np.ones(len(near)),
+            )
             further = np.stack(columns, axis=1).astype(np.float32)
             if sum(counts) == len(wanted):
                 wanted = wanted + closest.mean(axis=0)
-                wanted += _softmax(_SHARP * (unit[question] @ unit[evidence].T)).mean(axis=0)
+                wanted += _softmax(_INVERSE_TEMPERATURE * (unit[question] @ unit[evidence].T)).mean(axis=0)
                 shares = np.bincount(np.repeat(np.arange(len(lines)), counts), wanted, len(lines))
                 most = _DECIDING + (response.stop - response.start) // _A_LINE
                 lines = tuple(lines[index] for index in sorted(np.argsort(-shares, kind="stable")[:most]))
@@ -253,7 +281,7 @@ class Answers:
 
 
 def head(learned: Mapping[str, Float32s], name: str, values: Float32s) -> Float32s:
-    """What two layers make of vectors, shape (n, outputs)."""
+    """The output of a head of two layers for vectors, shape (n, outputs)."""
     inner = np.maximum(values @ learned[f"{name}.0.w"].T + learned[f"{name}.0.b"], 0.0)
     output: Float32s = inner @ learned[f"{name}.1.w"].T + learned[f"{name}.1.b"]
     return output
@@ -266,7 +294,7 @@ def _softmax(values: Float32s) -> Float32s:
 
 
 def _means(values: Float32s, tokens: Int64s, words: Int64s) -> Float32s:
-    """Of the tokens of each word, half-open code point ranges of both; 0 for a word without one."""
+    """Means over the tokens of each word, both given as half-open code point ranges; 0 for a word without a token."""
     first = np.searchsorted(tokens[:, 1], words[:, 0], side="right")
     after = np.maximum(np.searchsorted(tokens[:, 0], words[:, 1]), first)
     sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0, dtype=np.float64)])
@@ -274,11 +302,13 @@ def _means(values: Float32s, tokens: Int64s, words: Int64s) -> Float32s:
     return means
 
 
-def _of_words(sequences: Sequence[Shown], logits: Sequence[Float32s], whole: Float32s, words: Int64s) -> Words:
-    """From tokens to words: means of the tokens of each."""
+def _of_words(
+    sequences: Sequence[InputSequence], logits: Sequence[Float32s], whole: Float32s, words: Int64s
+) -> WordLogits:
+    """Outputs of words: means over their tokens."""
     if not sequences:
         nothing = np.zeros(len(words), np.float32)
-        return Words(nothing, np.full((len(words), 6), 1 / 6, np.float32), nothing)
+        return WordLogits(nothing, np.full((len(words), 6), 1 / 6, np.float32), nothing)
     bounds = np.concatenate([sequence.bounds for sequence in sequences])
     of_tokens = np.concatenate(logits)
     part = np.repeat(np.arange(len(sequences)), [len(sequence.bounds) for sequence in sequences])
@@ -286,29 +316,29 @@ def _of_words(sequences: Sequence[Shown], logits: Sequence[Float32s], whole: Flo
     values = np.concatenate([of_tokens[:, :1], powers / powers.sum(axis=1, keepdims=True)], axis=1)
     mean = _means(values, bounds, words)
     first = np.searchsorted(bounds[:, 1], words[:, 0], side="right")
-    return Words(mean[:, 0], mean[:, 1:], whole[part[np.minimum(first, len(part) - 1)]])
+    return WordLogits(mean[:, 0], mean[:, 1:], whole[part[np.minimum(first, len(part) - 1)]])
 
 
-def join_features(words: Words, seen: Seen) -> Float32s:
-    """What the logit of a word is made from, shape (n, 18).
+def join_features(words: WordLogits, raw: RawPrediction) -> Float32s:
+    """The features of each word that a `Join` weighs, shape (n, 18).
 
-    Its logit by the reader and by grounding, each with the mean and the highest of its sentence; by the reader the mean
-    and the highest of the response, and the logit of the response; by `Answers`, or 0, its logit, the mean and the
-    highest of the response, and both shares; the logarithm of the words; whether it is a number that the evidence
-    lacks, or has; the constant last.
+    From the reader and from grounding: the word's logit, and the mean and the maximum of its sentence. From the reader
+    also the mean and the maximum of the response, and the logit of the response. From `AnswerFinder`, or else 0: the
+    word's logit, the mean and the maximum of the response, and both probabilities. Then the logarithm of the number of
+    words, whether the word is a number that the evidence lacks or has, and the constant 1.
 
-    Numbers that can be computed from the evidence make nothing suspect: no network can compute. A response with such a
-    number is as suspect as its most suspect other word.
+    No network can compute. Therefore a number that can be computed from the evidence never counts as unsupported, and
+    the logit of its response is at most that of the response's most suspect other word.
 
     Args:
-        words: what the reader says.
-        seen: what grounding says of the same words.
+        words: output of the reader.
+        raw: output of grounding for the same words.
     """
-    computed, sentence, count = seen.numbers == COMPUTED, seen.extract.sentence, len(seen.numbers)
+    computed, sentence, count = raw.numbers == COMPUTED, raw.features.sentence, len(raw.numbers)
     answers = np.zeros((count, 3), np.float32) if words.answers is None else words.answers
     ours, by_words, by_answers = (
-        np.where(computed, np.minimum(logits, _PLAIN), logits)
-        for logits in (words.unsupported, seen.logits[:, 0], answers[:, 0])
+        np.where(computed, np.minimum(logits, _SUPPORTED_LOGIT), logits)
+        for logits in (words.unsupported, raw.logits[:, 0], answers[:, 0])
     )
     whole = np.minimum(words.response, ours.max()) if computed.any() else words.response
     columns: list[Numbers] = []
@@ -316,22 +346,22 @@ def join_features(words: Words, seen: Seen) -> Float32s:
         columns += [logits, pool(logits, sentence, "mean"), pool(logits, sentence, "max")]
     columns += [np.full(count, ours.mean()), np.full(count, ours.max()), whole, by_answers]
     columns += [np.full(count, by_answers.mean()), np.full(count, by_answers.max()), *answers[:, 1:].T]
-    columns += [np.full(count, np.log(count)), seen.numbers < 0, seen.numbers > 0, np.ones(count)]
+    columns += [np.full(count, np.log(count)), raw.numbers < 0, raw.numbers > 0, np.ones(count)]
     return np.stack(columns, axis=1).astype(np.float32)
 
 
 def relation_of(language: str | None, evidence: str | None, *, translation: bool, asked: bool) -> str:
-    """How response and evidence are related: one of `RELATIONS`."""
+    """Which of `RELATIONS` response and evidence have; `asked`: whether there is a question."""
     ours, others = ((tag or "").partition("-")[0] for tag in (language, evidence))
     if translation:
         return "translation"
     return ("across" if others and ours != others else "same") + " asked" * asked
 
 
-def numbers_alike(response: str, language: str, passages: Sequence[str], evidence: str) -> tuple[str, ...]:
-    """The passages with numbers written as the response writes the same values: `1.780` as `1,780` or as `1780`.
+def unify_numbers(response: str, language: str, passages: Sequence[str], evidence: str) -> tuple[str, ...]:
+    """The passages, with each number in the form in which the response writes the same value: `1.780` as `1,780`.
 
-    The network learned most from texts in which equal values are written alike, and takes another form for another one.
+    In most training texts equal values have equal forms, so the network takes another form for another value.
 
     Args:
         response: the response.
@@ -355,9 +385,9 @@ def numbers_alike(response: str, language: str, passages: Sequence[str], evidenc
 
 
 class Reader(WordDetector):
-    """Marks the words of a response that its evidence does not support, read together with question and evidence.
+    """Marks unsupported words with a cross-encoder that reads question, response and evidence together.
 
-    Evidence may be in another language; a sample whose task is `translation` is held against its source. See
+    The evidence may be in another language. A sample of the task `translation` is compared with its source. See
     `docs/reader.md`.
 
     Args:
@@ -374,14 +404,14 @@ class Reader(WordDetector):
     def __init__(self, *, threshold: float | None = None, words: bool = False, weights: str | None = None) -> None:
         self._folder = Path(weights) if weights is not None else Path(str(files(__package__) / "weights"))
         self._manifest = Manifest.read(self._folder)
-        self._files = FILES if ANSWERS not in self._manifest.sha256 else (*FILES, ANSWERS)
+        self._files = FILES if ANSWERS_FILE not in self._manifest.sha256 else (*FILES, ANSWERS_FILE)
         self._manifest.check(self._folder, self._files)
-        self._by_words = Grounding()
+        self._grounding = Grounding()
         super().__init__(threshold, self._manifest, words=words)
-        self._encoder = registry.find(READS_WITH)
+        self._encoder = registry.find(ENCODER)
         for name, file, known in (
             ("encoder", self._encoder, self._manifest.reads_with),
-            ("grounding network", self._by_words.network, self._manifest.grounding),
+            ("grounding network", self._grounding.network, self._manifest.grounding),
         ):
             if file_sha256(file)[:16] != known:
                 raise WeightsError(
@@ -402,56 +432,63 @@ class Reader(WordDetector):
             weights=digest([*(self._manifest.sha256[name] for name in self._files), self._manifest.grounding])[:12],
             encoder=self._manifest.reads_with[:12],
             judging=JUDGING_VERSION,
-            shown=_SHOWN_VERSION,
+            input=_INPUT_VERSION,
             threshold=self._threshold,
             unit="word",
         )
 
     @cached_property
     def _network(self) -> Network:
-        answers = self._folder / ANSWERS if ANSWERS in self._files else None
+        answers = self._folder / ANSWERS_FILE if ANSWERS_FILE in self._files else None
         return Network(self._folder / FILES[0], self._encoder, answers)
 
     @cached_property
     def _joins(self) -> dict[str, Join]:
         return msgspec.json.decode((self._folder / "joins.json").read_bytes(), type=dict[str, Join])
 
-    def _see(self, sample: Sample, resolved: ResolvedLanguage) -> Seen | None:
+    def _predict_raw(self, sample: Sample, resolved: ResolvedLanguage) -> RawPrediction | None:
         evidence, note = evidence_language(sample, resolved.tag)
         relation = relation_of(
             resolved.tag, evidence, translation=sample.task is Task.TRANSLATION, asked=bool(sample.question)
         )
-        seen = self._by_words.see(sample, resolved, evidence_language=evidence)
-        if seen is None:
+        raw = self._grounding.predict_raw(sample, resolved, evidence_language=evidence)
+        if raw is None:
             return None
         notes = () if note is None else (note,)
-        if (seen.free | seen.quoted).all():
-            logits = np.minimum(seen.logits, QUOTED)  # there is nothing left to read
+        if (raw.harmless | raw.verbatim).all():
+            logits = np.minimum(raw.logits, VERBATIM_LOGIT)  # nothing is left for the network
             calibration = self._joins[relation].calibration
-            return replace(seen, logits=logits, calibration=calibration, notes=notes, whole=QUOTED)
-        relation, features, probable = self._network.read(sample, seen, relation, resolved.tag, evidence)
+            return replace(raw, logits=logits, calibration=calibration, notes=notes, response_logit=VERBATIM_LOGIT)
+        relation, features, probable = self._network.read(sample, raw, relation, resolved.tag, evidence)
         join = self._joins[relation]
         unsupported = features @ np.array(join.weights, np.float32)
         located = features @ np.array(join.locating or join.weights, np.float32)
         by_reading = np.log(np.maximum(probable, 1e-6) / np.maximum(1.0 - probable, 1e-6))
-        types = (by_reading + seen.logits[:, 1:]) / 2  # both alone are wrong more often, grounding the less
+        types = (by_reading + raw.logits[:, 1:]) / 2  # their mean is right more often than either alone
         logits = np.concatenate([unsupported[:, None], types], axis=1).astype(np.float32)
-        whole = float(features[:, WHOLE].max())
-        return replace(seen, logits=logits, calibration=join.calibration, notes=notes, whole=whole, located=located)
+        response_logit = float(features[:, RESPONSE_COLUMN].max())
+        return replace(
+            raw,
+            logits=logits,
+            calibration=join.calibration,
+            notes=notes,
+            response_logit=response_logit,
+            location_logits=located,
+        )
 
 
 def save_network(path: Path, arrays: Mapping[str, Numbers]) -> None:
-    """Write arrays; equal numbers make equal files, which `numpy.savez` does not."""
+    """Write arrays to a file; equal arrays give equal bytes, unlike with `numpy.savez`."""
     with ZipFile(path, "w") as file:
         for name, values in arrays.items():
             entry = ZipInfo(f"{name}.npy")
-            entry.compress_type = ZIP_DEFLATED  # an entry of its own does not take that of the file
+            entry.compress_type = ZIP_DEFLATED  # entries do not inherit it from the file
             with file.open(entry, "w") as stream:
                 np.lib.format.write_array(stream, np.ascontiguousarray(values), allow_pickle=False)
 
 
 def read_network(path: Path) -> dict[str, Numbers]:
-    """What is in the file, numbers of 16 bits as float32.
+    """The arrays of a file, float16 as float32.
 
     Raises:
         WeightsError: the file is missing or damaged.

@@ -1,7 +1,7 @@
-"""What the reader is shown of a sample: a part of the response at a time, with the question and the evidence.
+"""The reader's input: a part of the response at a time, with the question and the evidence.
 
-Every word of the response is shown. Where the evidence is longer than the room that is left, its windows are shown
-that have most in common with the part of the response and with the question, by how few windows hold a token.
+Together the inputs cover every word of the response. If the evidence does not fit, the input takes the windows that
+share most tokens with the part of the response and with the question; rare tokens count more (IDF).
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from veriglot.arrays import Float64s, Int64s
     from veriglot.encoders.e5 import Pair, Tokeniser
 
-__all__ = ["Shown", "shown"]
+__all__ = ["InputSequence", "input_sequences"]
 
-ROOM = 512  # tokens of a sequence
-_QUESTION = 48  # tokens of the question: a longer one is shown without its beginning, for what is asked comes last
-_RESPONSE = 128  # of a part of the response
+ROOM = 512  # most tokens of an input
+_QUESTION = 48  # most tokens of the question; a longer one loses its beginning, for what is asked comes last
+_RESPONSE = 128  # most tokens of a part of the response
 _WINDOW = 24  # tokens of a window of the evidence
-_ASKED = 0.5  # what a token of the question counts, beside one of the response
-_SENTENCE = 96  # tokens of a sentence of the evidence: of a longer one each part is taken for one
-_BESIDE = 0.3  # what the better neighbour of a window counts for it
+_ASKED = 0.5  # weight of a token of the question; one of the response has 1
+_SENTENCE = 96  # most tokens of a sentence of the evidence; a longer one is split
+_BESIDE = 0.3  # weight of the better neighbour in the score of a window
 
 
-class Shown(NamedTuple):
-    """One sequence: its tokens, and where those of the response stand in it, half-open code points, shape (t, 2)."""
+class InputSequence(NamedTuple):
+    """One input: its tokens, and the code points of those of the response, half-open, shape (t, 2)."""
 
     pair: Pair
     bounds: Int64s
 
 
-def shown(
+def input_sequences(
     tokeniser: Tokeniser,
     response: str,
     language: str | None,
@@ -45,34 +45,38 @@ def shown(
     passages: Sequence[str],
     room: int = ROOM,
     *,
-    close: int = 0,
-) -> list[Shown]:
-    """The sequences of a sample, in the order of the response; none where it has no token.
+    evidence_room: int = 0,
+) -> list[InputSequence]:
+    """The inputs of a sample, in the order of the response; an empty list if it has no token.
 
     Args:
         tokeniser: the reader's.
         response: the response.
-        language: BCP 47 tag of the response; it ends sentences.
+        language: BCP 47 tag of the response, to split sentences.
         question: the question, or None.
         passages: the evidence.
-        room: tokens of a sequence at most.
-        close: tokens of the sentences of the evidence that cover it best, beside which each sentence of the response is
-            shown by itself; 0 shows as much of both as there is room for.
+        room: most tokens of an input.
+        evidence_room: with 0, an input takes as much of response and evidence as fits; else one sentence of the
+            response, and so many tokens of the evidence's sentences that cover it best.
     """
     asked = tokeniser.tokens(question)[0][-_QUESTION:] if question else []
-    evidence = _Evidence(tokeniser, passages, language, by_sentence=close > 0)
+    evidence = _Evidence(tokeniser, passages, language, by_sentence=evidence_room > 0)
     sequences = []
-    for ids, bounds in _parts(tokeniser, response, language, single=close > 0):
+    for ids, bounds in _parts(tokeniser, response, language, single=evidence_room > 0):
         left = room - len(tokeniser.pair(asked, ids, ()).ids)
-        chosen = evidence.covering(ids, asked, min(left, close)) if close else evidence.chosen(ids, asked, left)
-        sequences.append(Shown(tokeniser.pair(asked, ids, evidence.ids[chosen].tolist()), bounds))
+        chosen = (
+            evidence.covering(ids, asked, min(left, evidence_room))
+            if evidence_room
+            else evidence.chosen(ids, asked, left)
+        )
+        sequences.append(InputSequence(tokeniser.pair(asked, ids, evidence.ids[chosen].tolist()), bounds))
     return sequences
 
 
 def _parts(
     tokeniser: Tokeniser, response: str, language: str | None, *, single: bool
 ) -> Iterator[tuple[list[int], Int64s]]:
-    """Tokens of one sentence, or as many as there is room for, and where they stand; long ones are in several parts."""
+    """Tokens and bounds of each part of the response: one sentence if `single`, else as many as fit."""
     ids, bounds = tokeniser.tokens(response)
     starts = np.array([start for start, _ in sentences(response, language)], np.int64)
     number = np.searchsorted(starts, bounds[:, 0], side="right")
@@ -89,7 +93,7 @@ def _parts(
 
 
 class _Evidence:
-    """Tokens of all passages, and their windows, which are of equal length or sentences."""
+    """The tokens of all passages and their windows, which have equal length or are sentences."""
 
     def __init__(
         self, tokeniser: Tokeniser, passages: Sequence[str], language: str | None, *, by_sentence: bool
@@ -113,7 +117,7 @@ class _Evidence:
         self.ids, self._window = np.concatenate(ids), np.concatenate(windows)
 
     def chosen(self, response: Sequence[int], question: Sequence[int], room: int) -> Int64s:
-        """The places of the tokens that are shown, in order."""
+        """Indices of the tokens of the best windows, in order."""
         if len(self.ids) <= room:
             return np.arange(len(self.ids))
         scores = self._scores(response, question)
@@ -125,9 +129,9 @@ class _Evidence:
         return np.flatnonzero(np.isin(self._window, taken))
 
     def covering(self, response: Sequence[int], question: Sequence[int], room: int) -> Int64s:
-        """The places of the tokens of the windows that together have most of the response and the question.
+        """Indices of the tokens of the windows that together cover most of response and question, in order.
 
-        First those of which each has something that the ones before it lack, then the others by what they have.
+        Greedy set cover first: each window adds tokens that the ones before it lack. Then the others, best first.
         """
         if len(self.ids) <= room:
             return np.arange(len(self.ids))
@@ -149,7 +153,7 @@ class _Evidence:
 
     @cached_property
     def _tokens(self) -> tuple[Int64s, Int64s, Int64s]:
-        """The distinct tokens, and each once a window: which of them it is, and the window."""
+        """The distinct tokens; then, for each token of each window once, its index among them and its window."""
         tokens, inverse = np.unique(self.ids, return_inverse=True)
         token, window = np.divmod(np.unique(inverse * self._count + self._window), self._count)
         return tokens, token, window

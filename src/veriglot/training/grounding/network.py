@@ -20,7 +20,7 @@ from torch.nn.utils import clip_grad_norm_
 from torch.nn.utils.rnn import pad_sequence
 
 from veriglot.detectors.grounding.detector import OUTPUTS, Model, sentence_pool
-from veriglot.detectors.grounding.features import extract
+from veriglot.detectors.grounding.features import extract_features
 from veriglot.errors import WeightsError
 from veriglot.training.grounding.examples import Example, Labels, labels_of
 
@@ -54,7 +54,7 @@ def rows_of(examples: Iterable[Example], lexicon: Lexicon) -> list[Row]:
 
 def _row_of(example: Example, lexicon: Lexicon) -> Row | None:
     """The arrays of an example; None where response or evidence hold no word."""
-    extract_result = extract(example.response, example.passages, example.question, example.language, lexicon)
+    extract_result = extract_features(example.response, example.passages, example.question, example.language, lexicon)
     if extract_result is None:
         return None
     labels = labels_of(example, extract_result.response.bounds, extract_result.markup)

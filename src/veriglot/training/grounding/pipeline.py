@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from veriglot.detectors.grounding.detector import FILES, Manifest, ScriptCalibration, response_evidence
+from veriglot.detectors.grounding.detector import FILES, Manifest, ScriptCalibration, response_features
 from veriglot.detectors.grounding.document import MEANING, Document, Lexicon
-from veriglot.detectors.grounding.features import FEATURES_VERSION, extract
+from veriglot.detectors.grounding.features import FEATURES_VERSION, extract_features
 from veriglot.errors import InputError, WeightsError, needing
 from veriglot.hub.checkpoints import onnx_session
 from veriglot.signatures import file_sha256
@@ -315,7 +315,7 @@ def _ship(
         figures=_figures_table(held_out, logits, calibration),
     )
     example = held_out[0].example
-    features = extract(example.response, example.passages, example.question, example.language, lexicon)
+    features = extract_features(example.response, example.passages, example.question, example.language, lexicon)
     assert features is not None  # it is a row: it has words
     with whole_folder(out) as part:
         export(network, part / "network.onnx")
@@ -359,7 +359,7 @@ def calibrate(rows: Sequence[Labels], logits: Sequence[Float32s]) -> ScriptCalib
     ]
     default = line_of([(values, target, weight) for _, values, target, weight in words])
     lines, tags = lines_by_script(words, default, _PRIOR, _MIN_WORDS)
-    evidence = np.array([response_evidence(row[:, 0]) for row in logits])
+    evidence = np.array([response_features(row[:, 0]) for row in logits])
     unsupported = np.array([float((row.target >= 0.5).any()) for row in rows])
     response = logistic(evidence, unsupported, np.ones(len(rows)))
     return ScriptCalibration(lines, tags, default, tuple(response.tolist()))

@@ -1,4 +1,4 @@
-"""How much reader and grounding count for a word, and what their sum means: fitted on texts that trained neither."""
+"""Fits the joins: weights that combine reader and grounding, and their calibration, on texts that trained neither."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.detectors.grounding.detector import QUOTED, Grounding, Line, ScriptCalibration, response_evidence
-from veriglot.detectors.reader.detector import BY_WORDS, RELATIONS, WHOLE, Join, Network, relation_of
+from veriglot.detectors.grounding.detector import (
+    VERBATIM_LOGIT,
+    Grounding,
+    PlattScaling,
+    ScriptCalibration,
+    response_features,
+)
+from veriglot.detectors.reader.detector import GROUNDING_COLUMN, RELATIONS, RESPONSE_COLUMN, Join, Network, relation_of
 from veriglot.judging.base import ResolvedLanguage
 from veriglot.records import Evidence, Sample, Task
 from veriglot.text.values import COMPUTED
@@ -39,14 +45,14 @@ _PULL = 20.0  # towards the mean of reader and grounding
 
 @dataclass(frozen=True)
 class Judged:
-    """A row and what both say of its words.
+    """A row and the outputs of both detectors for its words.
 
     Attributes:
         row: the row.
-        labels: of its words; no word counts where only the response's label is known.
+        labels: of its words; their weights are 0 if only the response is labelled.
         features: of `join_features`, shape (n, 18).
         counted: words that claim something, shape (n,).
-        quoted: words of sentences that stand word for word in the evidence, and numbers that can be computed from it,
+        quoted: words of sentences that the evidence contains verbatim, and numbers that can be computed from it,
             shape (n,).
         relation: one of `RELATIONS`.
     """
@@ -77,7 +83,7 @@ def calibration_rows(held_out: Sequence[Row], seed: int) -> list[Row]:
 
 
 def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = lambda _: None) -> list[Judged]:
-    """Both detectors' words of every row that has any; quotations and words that claim nothing teach nothing."""
+    """Outputs of both detectors for every row with words; verbatim and harmless words have no weight."""
     by_words = Grounding()
     judged = []
     for number, row in enumerate(rows, start=1):
@@ -91,11 +97,11 @@ def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = la
             evidence=tuple(Evidence(text, language=example.evidence_language) for text in example.passages),
             response=example.response,
         )
-        seen = by_words.see(sample, ResolvedLanguage(tag, script_of_tag(tag)), example.evidence_language)
-        if seen is None or seen.free.all():
+        raw = by_words.predict_raw(sample, ResolvedLanguage(tag, script_of_tag(tag)), example.evidence_language)
+        if raw is None or raw.harmless.all():
             continue
-        sure = seen.quoted | (seen.numbers == COMPUTED)
-        labels = labels_of(example, seen.extract.response.bounds, seen.free | sure)
+        sure = raw.verbatim | (raw.numbers == COMPUTED)
+        labels = labels_of(example, raw.features.response.bounds, raw.harmless | sure)
         if not row.located:
             labels.weight[:] = 0
         evidence = example.evidence_language or tag
@@ -107,8 +113,8 @@ def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = la
             # Written answers are so many that they would drown what models write without a question.
             ways = ["same"] * (not (asked and written)) + ["same asked"] * (asked or written or of_models)
         for way in ways:
-            way, features, _ = network.read(sample, seen, way, tag, evidence)
-            judged.append(Judged(row, labels, features, ~seen.free, sure, way))
+            way, features, _ = network.read(sample, raw, way, tag, evidence)
+            judged.append(Judged(row, labels, features, ~raw.harmless, sure, way))
         if not number % 500:
             say(f"judged {number} held-out rows")
     return judged
@@ -117,7 +123,7 @@ def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = la
 def fit_joins(judged: Sequence[Judged]) -> dict[str, Join]:
     """A join for every relation; one with few rows is drawn towards that of all."""
     start = np.zeros(judged[0].features.shape[1])
-    start[[0, BY_WORDS]] = 0.5
+    start[[0, GROUNDING_COLUMN]] = 0.5
     # Natural answers with marked words are so few that they teach where errors stand, and nothing else.
     answers = [row for row in judged if row.labels.is_answer and row.relation == "same asked"]
     judged = [row for row in judged if not row.labels.is_answer]
@@ -155,13 +161,13 @@ def _calibration(judged: Sequence[Judged], weights: Float64s, share: float) -> S
         for row in judged
         if row.labels.weight.any()
     ]
-    default = Line(1.0, 0.0)
+    default = PlattScaling(1.0, 0.0)
     lines, tags = lines_by_script(words, default, _A_LINE)
     return ScriptCalibration(lines, tags, default, _response(judged, weights, share))
 
 
 def _response(judged: Sequence[Judged], weights: Float64s, share: float) -> tuple[float, ...]:
-    """Weights of `response_evidence`, with the reader's logit of the response."""
+    """Weights of `response_features`, with the reader's logit of the response."""
     evidence = _evidence(judged, weights)
     wrong = np.array([bool(row.row.unsupported) for row in judged])
     weight = np.array([_weight(row.row.example) for row in judged])
@@ -170,12 +176,12 @@ def _response(judged: Sequence[Judged], weights: Float64s, share: float) -> tupl
 
 
 def _evidence(judged: Sequence[Judged], weights: Float64s) -> Float64s:
-    """`response_evidence` of every row, shape (n, 6)."""
+    """`response_features` of every row, shape (n, 6)."""
     evidence = []
     for row in judged:
         values = row.features @ weights
-        values[row.quoted] = np.minimum(values[row.quoted], QUOTED)
-        evidence.append(response_evidence(values[row.counted], float(row.features[:, WHOLE].max())))
+        values[row.quoted] = np.minimum(values[row.quoted], VERBATIM_LOGIT)
+        evidence.append(response_features(values[row.counted], float(row.features[:, RESPONSE_COLUMN].max())))
     return np.array(evidence)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.detectors.reader.sequences import shown
+from veriglot.detectors.reader.sequences import input_sequences
 from veriglot.errors import InputError
 from veriglot.hub.checkpoints import batches
 from veriglot.plugins import packaged
@@ -183,13 +183,13 @@ def _unanswered(folders: Sequence[Path], rng: Random) -> Iterator[Row]:
 
 
 def lessons_of(row: Row, tokeniser: Tokeniser, rng: Random) -> list[Lesson]:
-    """The sequences of a row; the second and further ones only where its words are labelled."""
+    """The inputs of a row; if its words are not labelled, only the first."""
     example = row.example
     question = None if rng.random() < _UNASKED else example.question
-    close = rng.choice(_VIEWS) if question and rng.random() < _CLOSE and not example.evidence_language else 0
-    for closely in (close, 0):  # the label of a whole answer is no sentence's
-        sequences = shown(
-            tokeniser, example.response, example.language, question, example.passages, ROOM, close=closely
+    by_sentence = question and rng.random() < _CLOSE and not example.evidence_language
+    for room in (rng.choice(_VIEWS) if by_sentence else 0, 0):  # the label of a response does not hold for a sentence
+        sequences = input_sequences(
+            tokeniser, example.response, example.language, question, example.passages, ROOM, evidence_room=room
         )
         if row.located or len(sequences) == 1:
             break

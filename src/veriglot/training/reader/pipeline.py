@@ -18,7 +18,15 @@ import torch
 from torch.nn.utils import clip_grad_norm_
 
 from veriglot.detectors.grounding.detector import Grounding
-from veriglot.detectors.reader.detector import ANSWERS, FILES, READS_WITH, Manifest, Network, read_network, save_network
+from veriglot.detectors.reader.detector import (
+    ANSWERS_FILE,
+    ENCODER,
+    FILES,
+    Manifest,
+    Network,
+    read_network,
+    save_network,
+)
 from veriglot.encoders.e5 import E5File, Pair, Tokeniser, packed, trained
 from veriglot.errors import UsageError
 from veriglot.hub.registry import find
@@ -82,7 +90,7 @@ def train(
         WeightsError: the encoder's file is not here.
     """
     out.resolve().parent.mkdir(parents=True, exist_ok=True)
-    encoder = find(READS_WITH)
+    encoder = find(ENCODER)
     material = read_material(paths, seed)
     say(", ".join(f"{name} {len(source.rows)}" for name, source in material.sources.items()))
     torch.set_num_threads(1)
@@ -101,7 +109,7 @@ def train(
     begun_from = None if start is None else file_sha256(start / FILES[0])
     run = repr((seed, million, threads, device, begun_from, rows, SHARES, FIRST_PART))
     fit(network, chunks, tokens=million, threads=threads, checkpoint=checkpoint, run=run, say=say)
-    answers = None if start is None else start / ANSWERS
+    answers = None if start is None else start / ANSWERS_FILE
     ship(network, material, encoder, out, seed=seed, answers=answers, say=say)
     checkpoint.unlink()
 
@@ -132,9 +140,9 @@ def ship(
         save_network(part / FILES[0], arrays_of(network, E5File(encoder), pairs))
         names = [*FILES]
         if answers is not None and answers.is_file():
-            names.append(ANSWERS)
-            (part / ANSWERS).write_bytes(answers.read_bytes())
-        reader = Network(part / FILES[0], encoder, part / ANSWERS if ANSWERS in names else None)
+            names.append(ANSWERS_FILE)
+            (part / ANSWERS_FILE).write_bytes(answers.read_bytes())
+        reader = Network(part / FILES[0], encoder, part / ANSWERS_FILE if ANSWERS_FILE in names else None)
         judged = judge(calibration_rows(material.held_out, seed), reader, say)
         write_json(part / FILES[1], fit_joins(judged))
         (part / "MODEL_CARD.md").write_text(_card(material, judged, seed), "utf-8")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve().parent
 NATIVE = {"jsonl", "parquet"}  # described at the head of the page
 PAPERS = {"mfava": "mFAVA", "kang": "Kang et al.", "halluverse": "HalluVerse25", "hat": "HAT"}
+LISTED = re.compile(r"^Options:\n(?:  .*\n)+\n?", re.MULTILINE)
 NOTE = "<!-- Generated: change the code, then run `make docs`. -->\n"
 
 
@@ -45,14 +46,43 @@ def commands() -> Iterator[list[str]]:
         yield from ([verb, name] for name in getattr(load_verb(verb), "commands", {}))
 
 
+def options_of(text: str) -> list[str]:
+    """The options that a help page lists, each as it stands there, without the one that prints the page."""
+    listed = LISTED.search(text + "\n")
+    options = re.split(r"\n(?=  -)", listed[0].partition("\n")[2].rstrip()) if listed else []
+    return [option for option in options if not option.startswith("  -h, --help")]
+
+
+def shared_options(pages: Sequence[str]) -> dict[str, str]:
+    """What at least four commands say of an option in the same words, if it is long: rows of a table."""
+    worded: dict[str, list[str]] = {}
+    for option in (option for page in pages for option in options_of(page)):
+        name, meaning = re.split(r"\s{2,}", option.strip(), maxsplit=1)
+        row = f"| `{name}` | {' '.join(meaning.split())} |"
+        worded.setdefault("".join(option.split()), []).append(row)
+    return {
+        key: min(rows, key=len)  # in the others a word may be broken at its hyphen
+        for key, rows in sorted(worded.items())
+        if len(rows) > 3 and len(rows[0].split()) > 10
+    }
+
+
 def cli_page() -> str:
-    """The help of every command, without the option that each has to print it."""
-    head = "The help of every command, as `veriglot COMMAND --help` (or `-h`) prints it."
-    parts = [NOTE, f"# The command line\n\n{head}\n"]
-    for words in commands():
-        name = " ".join(["veriglot", *words])
-        text = re.sub(r"\n  -h, --help +Show this message and exit\.", "", help_page(words))
-        parts.append(f"## {name}\n\n```text\n{text}\n```\n")
+    """The help of every command; what many say of an option stands once, at the head."""
+    pages = {" ".join(["veriglot", *words]): help_page(words) for words in commands()}
+    shared = shared_options(list(pages.values()))
+    head = (
+        "The help of every command, as `veriglot COMMAND --help` (or `-h`) prints it. Options that many commands share "
+        "are\nexplained once.\n\n## Shared options\n\n| option | meaning |\n|---|---|\n"
+    )
+    parts = [NOTE, f"# The command line\n\n{head}" + "\n".join(shared.values()) + "\n"]
+    for name, text in pages.items():
+        own = [option for option in options_of(text) if "".join(option.split()) not in shared]
+        names = [re.findall(r"--[\w-]+", option)[0] for option in options_of(text) if option not in own]
+        before, *after = LISTED.split(text + "\n")
+        text = "\n\n".join(filter(None, [before.strip(), "\n".join(["Options:", *own] if own else []), *after]))
+        also = f"\n[Also](#shared-options): `{'`, `'.join(names)}`.\n" if names else ""
+        parts.append(f"## {name}\n\n```text\n{text.strip()}\n```\n{also}")
     return "\n".join(parts)
 
 

@@ -62,6 +62,11 @@ def test_generated_pages_do_not_drift(name: str) -> None:
     assert (DOCS / name).read_text("utf-8") == GENERATE["PAGES"][name](), "run: make docs"
 
 
+def test_an_option_that_many_commands_share_is_explained_once() -> None:
+    text = " ".join((DOCS / "cli.md").read_text("utf-8").split())
+    assert text.count("Seed of all random draws. Default: 0.") == 1
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     broken = [target for target in LINK.findall(page.read_text("utf-8")) if not (page.parent / target).exists()]

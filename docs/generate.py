@@ -25,6 +25,7 @@ HERE = Path(__file__).resolve().parent
 NATIVE = {"jsonl", "parquet"}  # described at the head of the page
 PAPERS = {"mfava": "mFAVA", "kang": "Kang et al.", "halluverse": "HalluVerse25", "hat": "HAT"}
 LISTED = re.compile(r"^Options:\n(?:  .*\n)+\n?", re.MULTILINE)
+COMMANDS = re.compile(r"^Commands:\n((?:  .*\n?)+)", re.MULTILINE)
 NOTE = "<!-- Generated: change the code, then run `make docs`. -->\n"
 
 
@@ -68,17 +69,21 @@ def shared_options(pages: Sequence[str]) -> dict[str, str]:
 
 
 def cli_page() -> str:
-    """The help of every command; what many say of an option stands once, at the head."""
+    """The help of every command, without what would stand on the page twice."""
     pages = {" ".join(["veriglot", *words]): help_page(words) for words in commands()}
     shared = shared_options(list(pages.values()))
     head = (
         "The help of every command, as `veriglot COMMAND --help` (or `-h`) prints it. Options that many commands share "
-        "are\nexplained once.\n\n## Shared options\n\n| option | meaning |\n|---|---|\n"
+        "are\nexplained once, and the commands of a group below it.\n\n"
+        "## Shared options\n\n| option | meaning |\n|---|---|\n"
     )
     parts = [NOTE, f"# The command line\n\n{head}" + "\n".join(shared.values()) + "\n"]
     for name, text in pages.items():
         own = [option for option in options_of(text) if "".join(option.split()) not in shared]
         names = [re.findall(r"--[\w-]+", option)[0] for option in options_of(text) if option not in own]
+        if listed := name != "veriglot" and COMMANDS.search(text):  # each stands below with the same words
+            grouped = ", ".join(re.findall(r"^  (\w+)  ", listed[1], re.MULTILINE))
+            text = text[: listed.start()] + f"Commands: {grouped}"
         before, *after = LISTED.split(text + "\n")
         text = "\n\n".join(filter(None, [before.strip(), "\n".join(["Options:", *own] if own else []), *after]))
         also = f"\n[Also](#shared-options): `{'`, `'.join(names)}`.\n" if names else ""

@@ -62,9 +62,10 @@ def test_generated_pages_do_not_drift(name: str) -> None:
     assert (DOCS / name).read_text("utf-8") == GENERATE["PAGES"][name](), "run: make docs"
 
 
-def test_an_option_that_many_commands_share_is_explained_once() -> None:
+def test_the_page_of_commands_says_nothing_twice_of_shared_options_and_of_groups() -> None:
     text = " ".join((DOCS / "cli.md").read_text("utf-8").split())
     assert text.count("Seed of all random draws. Default: 0.") == 1
+    assert text.count("Describe labelled data by language:") == 1
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

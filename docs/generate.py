@@ -92,7 +92,7 @@ def cli_page() -> str:
 
 
 def formats_page() -> str:
-    """Every format: what it is, what it lies in, how it is read."""
+    """Every format: what it holds, in which types of files, how it is read."""
     loaded: dict[str, type[Format]] = {name: FORMATS.load(name) for name in FORMATS.names()}
     head, tail = (HERE / "formats_head.txt").read_text("utf-8").split("<!-- presets -->\n")
     known = "".join(
@@ -102,11 +102,11 @@ def formats_page() -> str:
     parts = [
         NOTE,
         f"{head}| rows of | columns |\n|---|---|\n{known}{tail}",
-        "| format | what | read | written | lies in |\n|---|---|---|---|---|",
+        "| format | content | written | file types |\n|---|---|---|---|",
     ]
     for name, format_ in loaded.items():
         written = "yes" if format_.writable else "no"
-        parts.append(f"| `{name}` | {format_.summary} | yes | {written} | {', '.join(format_.containers)} |")
+        parts.append(f"| `{name}` | {format_.summary} | {written} | {', '.join(format_.containers)} |")
     for name, format_ in loaded.items():
         if name in NATIVE:
             continue
@@ -123,20 +123,20 @@ def languages_page() -> str:
         for entry in table.values()
     ]
     from_the_right = sorted({entry.script for entry in table.values() if entry.direction == "rtl"})
-    cut_by = {
+    split_by = {
         way: "`, `".join(entry.tag for entry in table.values() if entry.word_breaking == way)
         for way in ("dictionary", "characters")
     }
     head = [
         NOTE,
         "# Languages\n",
-        f"Veriglot cuts texts in these {len(table)} languages into sentences and words. Name a language by its tag, "
-        "its name or its\nown name; the last column lists the papers that cover it.\n",
+        f"Veriglot splits texts in these {len(table)} languages into sentences and words. State a language by its tag, "
+        "name or own\nname. The last column lists the papers that cover it.\n",
         "```sh\nveriglot detect answers.jsonl --language de\n```\n",
-        "`grounding` was trained and measured on fewer languages: see [grounding.md](grounding.md). In the others it "
-        "works with\nits default calibration, and its predictions say so.\n",
-        f"The scripts {', '.join(from_the_right)} are written from right to left. Words are cut at spaces, but by a "
-        f"dictionary\nin `{cut_by['dictionary']}`, and by characters in `{cut_by['characters']}`.\n",
+        "`grounding` was trained and measured on [fewer languages](grounding.md). In the others it uses a default "
+        "calibration, and\npredictions say so.\n",
+        f"The scripts {', '.join(from_the_right)} are written from right to left. Words are split at spaces; by a "
+        f"dictionary in\n`{split_by['dictionary']}`; by characters in `{split_by['characters']}`.\n",
         "| tag | name | own name | script | family | papers |",
         "|---|---|---|---|---|---|",
     ]
@@ -154,8 +154,8 @@ def papers_page() -> str:
     """Every table and figure of the papers, and how to make your own."""
     parts = [
         NOTE.replace("the code", "papers.toml"),
-        "# The tables and figures of the papers\n\nEvery table, figure, prompt, guideline and screen, with the command "
-        "that makes one from your own data, or our file in\nits place.",
+        "# The tables and figures of the papers\n\nThe command or file that reproduces each table, figure, prompt, "
+        "guideline and screen with your own data.",
     ]
     for paper in papers():
         parts.append(f"\n## {paper['name']}\n\n{paper['title']}.\n\n{paper['data']}\n")

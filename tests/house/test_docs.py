@@ -87,6 +87,22 @@ def test_every_area_stands_on_the_architecture_page() -> None:
     assert not [area for area in areas if f"`{area}/" not in text]
 
 
+SAME_RUN = re.compile(r" (?:--max-rate \S+|--fail-on \S+|--dry-run|#.*)")  # what changes no row of an output
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_command_of_a_block_writes_over_the_output_of_another(page: Path) -> None:
+    """Commands that resume refuse the output of other settings, so that the second would end with exit code 2."""
+    for body in blocks(page, "sh"):
+        outputs: dict[str, set[str]] = {}
+        for line in body.replace("\\\n", " ").splitlines():
+            command = SAME_RUN.sub("", line).strip()
+            if command.startswith(("veriglot detect ", "veriglot dataset ")) and "dataset card" not in command:
+                for output in re.findall(r" -o (\S+)", command):
+                    outputs.setdefault(output, set()).add(command)
+        assert not {output: lines for output, lines in outputs.items() if len(lines) > 1}
+
+
 def test_make_commands_are_targets() -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve().parent
 NATIVE = {"jsonl", "parquet"}  # described at the head of the page
 PAPERS = {"mfava": "mFAVA", "kang": "Kang et al.", "halluverse": "HalluVerse25", "hat": "HAT"}
+LISTED = re.compile(r"^Options:\n(?:  .*\n)+\n?", re.MULTILINE)
+COMMANDS = re.compile(r"^Commands:\n((?:  .*\n?)+)", re.MULTILINE)
 NOTE = "<!-- Generated: change the code, then run `make docs`. -->\n"
 
 
@@ -45,19 +47,52 @@ def commands() -> Iterator[list[str]]:
         yield from ([verb, name] for name in getattr(load_verb(verb), "commands", {}))
 
 
+def options_of(text: str) -> list[str]:
+    """The options that a help page lists, each as it stands there, without the one that prints the page."""
+    listed = LISTED.search(text + "\n")
+    options = re.split(r"\n(?=  -)", listed[0].partition("\n")[2].rstrip()) if listed else []
+    return [option for option in options if not option.startswith("  -h, --help")]
+
+
+def shared_options(pages: Sequence[str]) -> dict[str, str]:
+    """What at least four commands say of an option in the same words, if it is long: rows of a table."""
+    worded: dict[str, list[str]] = {}
+    for option in (option for page in pages for option in options_of(page)):
+        name, meaning = re.split(r"\s{2,}", option.strip(), maxsplit=1)
+        row = f"| `{name}` | {' '.join(meaning.split())} |"
+        worded.setdefault("".join(option.split()), []).append(row)
+    return {
+        key: min(rows, key=len)  # in the others a word may be broken at its hyphen
+        for key, rows in sorted(worded.items())
+        if len(rows) > 3 and len(rows[0].split()) > 10
+    }
+
+
 def cli_page() -> str:
-    """The help of every command, without the option that each has to print it."""
-    head = "The help of every command, as `veriglot COMMAND --help` (or `-h`) prints it."
-    parts = [NOTE, f"# The command line\n\n{head}\n"]
-    for words in commands():
-        name = " ".join(["veriglot", *words])
-        text = re.sub(r"\n  -h, --help +Show this message and exit\.", "", help_page(words))
-        parts.append(f"## {name}\n\n```text\n{text}\n```\n")
+    """The help of every command, without what would stand on the page twice."""
+    pages = {" ".join(["veriglot", *words]): help_page(words) for words in commands()}
+    shared = shared_options(list(pages.values()))
+    head = (
+        "The help of every command, as `veriglot COMMAND --help` (or `-h`) prints it. Options that many commands share "
+        "are\nexplained once, and the commands of a group below it.\n\n"
+        "## Shared options\n\n| option | meaning |\n|---|---|\n"
+    )
+    parts = [NOTE, f"# The command line\n\n{head}" + "\n".join(shared.values()) + "\n"]
+    for name, text in pages.items():
+        own = [option for option in options_of(text) if "".join(option.split()) not in shared]
+        names = [re.findall(r"--[\w-]+", option)[0] for option in options_of(text) if option not in own]
+        if listed := name != "veriglot" and COMMANDS.search(text):  # each stands below with the same words
+            grouped = ", ".join(re.findall(r"^  (\w+)  ", listed[1], re.MULTILINE))
+            text = text[: listed.start()] + f"Commands: {grouped}"
+        before, *after = LISTED.split(text + "\n")
+        text = "\n\n".join(filter(None, [before.strip(), "\n".join(["Options:", *own] if own else []), *after]))
+        also = f"\n[Also](#shared-options): `{'`, `'.join(names)}`.\n" if names else ""
+        parts.append(f"## {name}\n\n```text\n{text.strip()}\n```\n{also}")
     return "\n".join(parts)
 
 
 def formats_page() -> str:
-    """Every format: what it is, what it lies in, how it is read."""
+    """Every format: what it holds, in which types of files, how it is read."""
     loaded: dict[str, type[Format]] = {name: FORMATS.load(name) for name in FORMATS.names()}
     head, tail = (HERE / "formats_head.txt").read_text("utf-8").split("<!-- presets -->\n")
     known = "".join(
@@ -67,11 +102,11 @@ def formats_page() -> str:
     parts = [
         NOTE,
         f"{head}| rows of | columns |\n|---|---|\n{known}{tail}",
-        "| format | what | read | written | lies in |\n|---|---|---|---|---|",
+        "| format | content | written | file types |\n|---|---|---|---|",
     ]
     for name, format_ in loaded.items():
         written = "yes" if format_.writable else "no"
-        parts.append(f"| `{name}` | {format_.summary} | yes | {written} | {', '.join(format_.containers)} |")
+        parts.append(f"| `{name}` | {format_.summary} | {written} | {', '.join(format_.containers)} |")
     for name, format_ in loaded.items():
         if name in NATIVE:
             continue
@@ -88,20 +123,20 @@ def languages_page() -> str:
         for entry in table.values()
     ]
     from_the_right = sorted({entry.script for entry in table.values() if entry.direction == "rtl"})
-    cut_by = {
+    split_by = {
         way: "`, `".join(entry.tag for entry in table.values() if entry.word_breaking == way)
         for way in ("dictionary", "characters")
     }
     head = [
         NOTE,
         "# Languages\n",
-        f"Veriglot cuts texts in these {len(table)} languages into sentences and words. Name a language by its tag, "
-        "its name or its\nown name; the last column lists the papers that cover it.\n",
+        f"Veriglot splits texts in these {len(table)} languages into sentences and words. State a language by its tag, "
+        "name or own\nname. The last column lists the papers that cover it.\n",
         "```sh\nveriglot detect answers.jsonl --language de\n```\n",
-        "`grounding` was trained and measured on fewer languages: see [grounding.md](grounding.md). In the others it "
-        "works with\nits default calibration, and its predictions say so.\n",
-        f"The scripts {', '.join(from_the_right)} are written from right to left. Words are cut at spaces, but by a "
-        f"dictionary\nin `{cut_by['dictionary']}`, and by characters in `{cut_by['characters']}`.\n",
+        "`grounding` was trained and measured on [fewer languages](grounding.md). In the others it uses a default "
+        "calibration, and\npredictions say so.\n",
+        f"The scripts {', '.join(from_the_right)} are written from right to left. Words are split at spaces; by a "
+        f"dictionary in\n`{split_by['dictionary']}`; by characters in `{split_by['characters']}`.\n",
         "| tag | name | own name | script | family | papers |",
         "|---|---|---|---|---|---|",
     ]
@@ -119,8 +154,8 @@ def papers_page() -> str:
     """Every table and figure of the papers, and how to make your own."""
     parts = [
         NOTE.replace("the code", "papers.toml"),
-        "# The tables and figures of the papers\n\nEvery table, figure, prompt, guideline and screen, with the command "
-        "that makes one from your own data, or our file in\nits place.",
+        "# The tables and figures of the papers\n\nThe command or file that reproduces each table, figure, prompt, "
+        "guideline and screen with your own data.",
     ]
     for paper in papers():
         parts.append(f"\n## {paper['name']}\n\n{paper['title']}.\n\n{paper['data']}\n")

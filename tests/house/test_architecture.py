@@ -1,4 +1,4 @@
-"""The house: floors, no sideways imports, 800 lines a file, a light import (docs/architecture.md)."""
+"""The house: layers, no sideways imports, 800 lines a file, a light import (docs/architecture.md)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from programs import printed
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "veriglot"
 
-FLOORS = {
+LAYERS = {
     "arrays": 0, "errors": 0, "plugins": 0, "signatures": 0,
     "records": 1, "storage": 1,
     "text": 2, "http": 2, "hub": 2,
@@ -78,13 +78,13 @@ def test_imports_go_down_only(path: Path) -> None:
     area = area_of(path)
     if area == "__init__":  # the table of contents: it names, lazily, what it offers
         return
-    assert area in FLOORS, f"{path}: {area!r} has no floor; give it one in docs/architecture.md and here"
+    assert area in LAYERS, f"{path}: {area!r} has no layer; give it one in docs/architecture.md and here"
     for target, line in imported_areas(path):
         if target == area:
             continue
-        assert target in FLOORS, f"{path}:{line} imports veriglot.{target}, which has no floor"
-        lower = FLOORS[target] < FLOORS[area] or (FLOORS[area] == 0 and FLOORS[target] == 0)
-        assert lower, f"{path}:{line}: {area} (floor {FLOORS[area]}) imports {target} (floor {FLOORS[target]})"
+        assert target in LAYERS, f"{path}:{line} imports veriglot.{target}, which has no layer"
+        lower = LAYERS[target] < LAYERS[area] or (LAYERS[area] == 0 and LAYERS[target] == 0)
+        assert lower, f"{path}:{line}: {area} (layer {LAYERS[area]}) imports {target} (layer {LAYERS[target]})"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))

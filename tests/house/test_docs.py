@@ -62,6 +62,12 @@ def test_generated_pages_do_not_drift(name: str) -> None:
     assert (DOCS / name).read_text("utf-8") == GENERATE["PAGES"][name](), "run: make docs"
 
 
+def test_the_page_of_commands_says_nothing_twice_of_shared_options_and_of_groups() -> None:
+    text = " ".join((DOCS / "cli.md").read_text("utf-8").split())
+    assert text.count("Seed of all random draws. Default: 0.") == 1
+    assert text.count("Describe labelled data by language:") == 1
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     broken = [target for target in LINK.findall(page.read_text("utf-8")) if not (page.parent / target).exists()]
@@ -79,6 +85,22 @@ def test_every_area_stands_on_the_architecture_page() -> None:
     text = (DOCS / "architecture.md").read_text("utf-8")
     areas = {path.name for path in (ROOT / "src" / "veriglot").iterdir() if (path / "__init__.py").exists()}
     assert not [area for area in areas if f"`{area}/" not in text]
+
+
+SAME_RUN = re.compile(r" (?:--max-rate \S+|--fail-on \S+|--dry-run|#.*)")  # what changes no row of an output
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_command_of_a_block_writes_over_the_output_of_another(page: Path) -> None:
+    """Commands that resume refuse the output of other settings, so that the second would end with exit code 2."""
+    for body in blocks(page, "sh"):
+        outputs: dict[str, set[str]] = {}
+        for line in body.replace("\\\n", " ").splitlines():
+            command = SAME_RUN.sub("", line).strip()
+            if command.startswith(("veriglot detect ", "veriglot dataset ")) and "dataset card" not in command:
+                for output in re.findall(r" -o (\S+)", command):
+                    outputs.setdefault(output, set()).add(command)
+        assert not {output: lines for output, lines in outputs.items() if len(lines) > 1}
 
 
 def test_make_commands_are_targets() -> None:

@@ -30,7 +30,7 @@ class XsumSpans(Format):
     not say it) is `unverified`; `NULL` is a worker who found nothing. Offsets in the file count from 1 and their ends
     are not consistent, so the span's own text decides.
 
-    The articles are read from `Gold.docid` and `Gold.source` beside the CSV (one a line, in the same order). The data
+    The articles are read from `Gold.docid` and `Gold.source` beside the CSV (one per line, in the same order). The data
     set is English.
     """
 
@@ -114,7 +114,7 @@ class Wice(Format):
     of type `unverified` (taxonomy `support`). `claims` files have one label for a claim: `supported` gives no span,
     `not_supported` a span over the whole claim. `partially_supported` does not tell which part, so `spans` is absent.
 
-    The article's sentences become one passage, one a line. `meta.supporting` holds the ranges of the supporting
+    The article's sentences become one passage, one per line. `meta.supporting` holds the ranges of the supporting
     sentences, a list for each minimal set. The data set is English.
     """
 

@@ -317,7 +317,7 @@ class Inline(Format):
     A record has the key `tagged`. The taxonomy is the one that has most of the tags as types.
     """
 
-    summary = "inline tags: a response a line, or records with `tagged`"
+    summary = "inline tags: one response per line, or records with `tagged`"
     containers = ("jsonl", "text", "json", "csv", "parquet")
     keys = ("tagged",)
     confidence = 0.9

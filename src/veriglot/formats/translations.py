@@ -260,15 +260,14 @@ HALLUCINATIONS = ("oscillation", "strong_detachment", "full_detachment")
 class Guerreiro(Format):
     """Pathologies of translations, CSV (Guerreiro et al. 2023, "Looking for a Needle in a Haystack").
 
-    A row holds `src`, `mt`, `ref` and a 0 or 1 for each pathology. Labels are of the whole translation. The paper
-    calls three pathologies hallucinations: `repetitions` (oscillation), `strong-unsupport` (strong detachment) and
-    `full-unsupport` (full detachment). A row with any of them has a unit `hallucination` over the whole response
-    (taxonomy `hat`); other rows have none. The annotation `gold` has a flag for each of the five pathologies:
-    `oscillation`, `strong_detachment`, `full_detachment`, `omission`, `named_entities`. In a strong detachment only a
-    part is unsupported, and nobody marked which. The reference translation goes to `meta.reference`.
+    A row holds `src`, `mt`, `ref` and a 0 or 1 for each pathology of the whole translation. The annotation `gold` has
+    a flag for each: `oscillation` (column `repetitions`), `strong_detachment` (`strong-unsupport`), `full_detachment`
+    (`full-unsupport`), `omission`, `named_entities`. The paper calls the first three hallucinations: such rows have a
+    unit `hallucination` over the whole response (taxonomy `hat`). In a strong detachment only a part is unsupported,
+    and nobody marked which. The reference translation goes to `meta.reference`.
 
-    One row of the published file has unquoted commas in a text. A comma before a space is read as text if the row then
-    has the right number of columns. The languages are identified from the file's beginning.
+    A comma before a space is read as text if the row then has the right number of columns, since one published row
+    needs it. The languages are identified from the file's beginning.
     """
 
     summary = "pathologies of translations: detachment, oscillation, omission, CSV"
@@ -328,16 +327,15 @@ class Mlqe(Format):
     """Critical translation errors, TSV (Specia et al. 2021, WMT21 quality estimation task 3, of MLQE-PE).
 
     A row is an identifier, a source, its translation, the scores of three people and their majority; a blind test file
-    has the first three columns. There is no header, and quotation marks are text. A score of 1 is a critical error, 0
-    is none; 2 and 3 mean that the source or the translation cannot be understood.
+    has only the first three columns. There is no header, and quotation marks are text. A score of 1 is a critical
+    error, 0 is none; 2 and 3 mean that the source or the translation cannot be understood.
 
     Annotator `gold` is the majority, `annotator_1` to `_3` are the people. An error is a unit `critical_error`
-    (taxonomy `critical`) over the whole response. People who could not understand the texts have no units; their score
-    is a rating. Critical errors are not only hallucinations, and nobody marked where they are. Translations are
-    published as tokens with spaces between them, also in Japanese and Chinese.
+    (taxonomy `critical`) over the whole response; it is not always a hallucination. Scores of 2 and 3 are ratings
+    without units. Published translations have spaces between tokens, also in Japanese and Chinese.
 
-    Rows state no language: a pair in the file's name (`ende_majority_dev.tsv`) counts if it fits the texts. The part
-    that the name states goes to `meta.split`.
+    The languages are those in the file's name (`ende_majority_dev.tsv`), if they fit the texts; the name also gives
+    `meta.split`.
     """
 
     summary = "critical translation errors of MLQE-PE, TSV"
@@ -422,12 +420,12 @@ class Mqm(Format):
     """MQM ratings of translations, TSV (Freitag et al. 2021): a row for each error, marked `<v>...</v>` in its text.
 
     Consecutive rows of one system and segment become one sample with an annotation for each rater. Errors of the
-    category *Accuracy/Addition* are what the source does not support: they become spans of type `hallucination`
-    (taxonomy `hat`). Every error stays in `meta.errors`, with its category, severity, rater, places, and the text that
-    it is marked in (`target`, or `source` for omissions). The system is the generator; systems named `ref` are people.
+    category *Accuracy/Addition*, which the source does not support, become spans of type `hallucination` (taxonomy
+    `hat`). `meta.errors` has every error with its category, severity, rater, places, and the text that it is marked in
+    (`target`, or `source` for omissions). The system is the generator; systems named `ref` are people.
 
-    Quotation marks are text. A mark that is never closed reaches to the end of the text, and is counted as a repair.
-    Rows state no language: a pair in the file's name (`mqm_ted_zhen.tsv`) counts if it fits the texts.
+    Quotation marks are text. A mark that is never closed ends with the text, and is counted as a repair. The languages
+    are those in the file's name (`mqm_ted_zhen.tsv`), if they fit the texts.
     """
 
     summary = "MQM error spans in translations, TSV"

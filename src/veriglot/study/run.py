@@ -37,7 +37,7 @@ __all__ = ["Status", "Tools", "run", "status"]
 
 
 class Tools(NamedTuple):
-    """What a run needs of other areas and of the floors above.
+    """What a run needs of other areas and of the layers above.
 
     Attributes:
         recipe: from a detector's name, its `threshold` and whether it gives `words` to its recipe.

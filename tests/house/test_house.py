@@ -32,9 +32,9 @@ ALLOWED = {  # what House closes at, and what Judge, Door, Method, Studio, Figur
     "tokens": 638_100,  # 520,000, and up to 19,500 an issue, what 3,000 lines hold at House's own bounds; and 3,000
     "exported names": 1_321,  # 1,200, and less than 45 an issue, what 3,000 lines hold likewise
     "options": 326,  # 300, and 12 an issue
-    "words of docs": 42_500,  # 40,000, and less than 1,500 an issue
+    "words of docs": 41_900,  # 40,000, and less than 1,500 an issue
     "words of the README": 900,
-    "words of Markdown": 51_300,  # translations of the studio's guidelines, 8,000 of 58,000 before, no longer count
+    "words of Markdown": 46_800,  # of files by hand; those of the studio's guidelines do not count
     "files with one importer": 29,  # the aim is 40
     "odd locals": 0,
     "old words": 0,

@@ -239,11 +239,12 @@ def _with_errors(samples: list[Sample], left_out: Counter[str], rng: Random) -> 
 
 
 def _with_pathology(sample: Sample) -> Example:
-    whole, flags = len(sample.response), _gold(sample).flags
+    length, flags = len(sample.response), _gold(sample).flags
+    whole = (Mark(0, length, "invented"),)
     if "full_detachment" in flags:
-        return _example(sample, _PATHOLOGIES, (Mark(0, whole, "invented"),))
+        return _example(sample, _PATHOLOGIES, whole)
     if "strong_detachment" in flags:
-        return _example(sample, _PATHOLOGIES, (Mark(0, whole, "invented"),), shares=((0, whole, _DIVIDED),))
+        return _example(sample, _PATHOLOGIES, whole, shares=((0, length, _DIVIDED),))
     return _example(sample, _PATHOLOGIES, tuple(_repeats(sample)) if "oscillation" in flags else ())
 
 

@@ -279,8 +279,7 @@ class Evaluation:
                 "Labels of whole responses give the figures of responses, not which words are wrong: make a profile of"
                 " responses (--unit response), mark spans, or estimate without it (veriglot estimate --estimator raw).",
             )
-        tags = sorted(set(self.counts.languages))
-        languages = {tag: language_profile(self.counts, tag) for tag in tags}
+        languages = {tag: language_profile(self.counts, tag) for tag in sorted(set(self.counts.languages))}
         return ErrorProfile(
             unit=self.counts.unit,
             threshold=threshold,

@@ -324,11 +324,10 @@ def with_statuses(cell: BenchCell, output: SystemOutput, rows: Sequence[Sample])
     for sample, status in zip(rows, became, strict=True):
         statuses[tag_of(sample.language)][status] += 1
     scored = sum(count["scored"] for count in statuses.values())
-    coverage = scored / len(rows) if rows else 0.0
     cell = msgspec.structs.replace(
         cell,
         statuses={tag: dict(sorted(counts.items())) for tag, counts in sorted(statuses.items())},
-        coverage=coverage,
+        coverage=scored / len(rows) if rows else 0.0,
         cost=output.cost,
         signature=output.signature,
     )
@@ -516,8 +515,7 @@ class _Work:
                 )
             )
         predictions = output.answers[:split] if system.marks else ()
-        direction = system.about.direction or ""
-        about = system.name, direction, of_test, of_dev, seen, output.key
+        about = system.name, system.about.direction or "", of_test, of_dev, seen, output.key
         return msgspec.structs.replace(cell, notes=of_test.notes), Judgement(*about, predictions)  # type: ignore[arg-type]
 
     def _unsuited(self, system: System, level: Level) -> str | None:
@@ -552,8 +550,7 @@ class _Work:
         """What is judged: without labels, and with the other responses that self-consistency needs."""
         from veriglot.scorers.pairwise import with_other_responses
 
-        bare = [msgspec.structs.replace(sample, annotations=()) for sample in self._data.samples]
-        rows = with_other_responses(bare)
+        rows = with_other_responses([msgspec.structs.replace(sample, annotations=()) for sample in self._data.samples])
         if grain == "response":
             return rows
         size = len(self._data.test)

@@ -180,8 +180,7 @@ def articles(
     """
     tag = get_language(edition).tag
     path = Path(output)
-    wanted = _one_of(dump=dump, category=category, titles=titles, people=people)
-    if wanted is None:
+    if _one_of(dump=dump, category=category, titles=titles, people=people) is None:
         count = count or 1000
         most_pages = most_pages or 100 * count
     order = ArticleOrder(

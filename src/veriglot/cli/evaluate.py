@@ -354,12 +354,11 @@ def _plain(evaluation: Evaluation, calibration: Calibration | None) -> dict[str,
         for tag, table in evaluation.reliability().items()
         if any(r.units for r in table)
     }
-    coverage = {tag: {**asdict(row), "share": row.share} for tag, row in evaluation.coverage.items()}
     plain = {
         "signature": evaluation.signature,
         "about": evaluation.stored.about,
         "notes": evaluation.notes,
-        "coverage": coverage,
+        "coverage": {tag: {**asdict(row), "share": row.share} for tag, row in evaluation.coverage.items()},
         "figures": [asdict(figure) for figure in evaluation.figures],
         "reliability": rows,
     }
@@ -489,8 +488,7 @@ def _print_types(evaluation: Evaluation) -> None:
         f1 = by_key.get((level, "f1", POOLED))
         if f1 is not None:
             cells = [_cell(by_key[level, measure, POOLED]) for measure in _RATES.values()]
-            row = (name, f"{f1.n_units:,}", percent(f1.prevalence), *cells, _cell(by_key[level, "f1", MEAN]))
-            rows.append(row)
+            rows.append((name, f"{f1.n_units:,}", percent(f1.prevalence), *cells, _cell(by_key[level, "f1", MEAN])))
     if rows:
         unit = evaluation.counts.unit
         heads = ("type", unit, "prevalence", *_RATES, "mean F1")

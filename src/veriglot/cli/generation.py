@@ -192,8 +192,7 @@ class Connection(Options):
         if self.max_calls is not None or self.max_tokens_spent is not None:
             limits = Limits(self.max_calls, self.max_tokens_spent)
         output = output.resolve()  # `.` has no name
-        folder = self.cache or beside(output, ".calls")
-        client = connect(name, cache=folder, limits=limits, **options)
+        client = connect(name, cache=self.cache or beside(output, ".calls"), limits=limits, **options)
         try:
             yield client
         finally:

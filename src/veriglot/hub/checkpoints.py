@@ -424,8 +424,7 @@ class _Card(Record):
 
 @cache
 def _known() -> dict[str, _Card]:
-    cards = packaged(__package__, "cards.json", list[_Card])
-    return {name: card for card in cards for name in card.names}
+    return {name: card for card in packaged(__package__, "cards.json", list[_Card]) for name in card.names}
 
 
 def card_of(checkpoint: str | Path) -> _Card | None:

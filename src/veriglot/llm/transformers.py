@@ -161,8 +161,7 @@ class Local(Client):
 
     def _generate(self, request: Request, ids: torch.Tensor, generation: transformers.GenerationConfig) -> Reply:
         generation.output_logits = request.logprobs
-        devices = [self._device] if self._device.type == "cuda" else []
-        with torch.random.fork_rng(devices=devices):
+        with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):
             if request.seed is not None:
                 torch.manual_seed(request.seed)
             output = self._model.generate(

@@ -144,8 +144,7 @@ def _group_disorder(annotators: Sequence[Placed], sizes: Sequence[int]) -> float
     before = np.concatenate([[0], np.cumsum(sizes)])
     member, column = np.nonzero(groups < np.array(sizes))
     row = before[column] + groups[member, column]
-    shape = (int(before[-1]), len(groups))
-    members = _scipy("sparse").csr_array((np.ones(len(row)), (row, member)), shape=shape)
+    members = _scipy("sparse").csr_array((np.ones(len(row)), (row, member)), shape=(int(before[-1]), len(groups)))
     solution = optimize.milp(
         costs,
         integrality=np.ones(len(groups)),

@@ -154,8 +154,7 @@ class Description(Record):
         """Describe a detector or a scorer."""
         if _is_scorer(maker):
             return cls(maker.name, "", 1.0, maker.signature, "scorer")
-        offers = getattr(maker, "offers", ())
-        return cls(maker.name, maker.taxonomy, maker.threshold, maker.signature, offers=offers)
+        return cls(maker.name, maker.taxonomy, maker.threshold, maker.signature, offers=getattr(maker, "offers", ()))
 
 
 def _is_scorer(maker: Detector | Scorer) -> TypeIs[Scorer]:

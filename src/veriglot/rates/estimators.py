@@ -510,8 +510,7 @@ def estimate(
         if rates.tpr is None or rates.fpr is None:
             return RateEstimate(tuple(findings), np.full(draws, np.nan), value=None)
     drift = None if profile is None or rates is None else _drift(tallies, profile, rates)
-    case = _Case(tallies, share, seed, draws, profile, rates, labels, drift)
-    result = method.correct(case)
+    result = method.correct(_Case(tallies, share, seed, draws, profile, rates, labels, drift))
     quantile = NormalDist().inv_cdf((1.0 + confidence) / 2.0)
     findings, notes = [*findings, *result.findings], result.notes
     if drift is not None and drift.size > 0:
@@ -738,8 +737,7 @@ def _prediction_powered(case: _Case) -> _Correction:
         raise UsageError(
             "The estimator ppi needs labels of people for some of the responses.", "Give them with --labels."
         )
-    generator = _generator(case.seed, case.tallies, 3)
-    result = rectified(case.tallies, case.labels, draws=case.draws, generator=generator)
+    result = rectified(case.tallies, case.labels, draws=case.draws, generator=_generator(case.seed, case.tallies, 3))
     if result is None:
         return _Correction(math.nan, np.full(case.draws, np.nan), ["no labelled response has a unit"])
     findings = label_findings(result.clusters, result.unsupported, result.supported)

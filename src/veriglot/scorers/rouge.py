@@ -195,8 +195,7 @@ def tokens(text: str, language: str | None = None) -> tuple[str, ...]:
 
 def tokens_with_places(text: str, language: str | None = None) -> list[tuple[str, int, int]]:
     """The words of a text as `tokens` writes them, each with its place in the text: half-open, in code points."""
-    places = word_bounds(text, language).tolist()
-    return [(_form(text[start:end]), start, end) for start, end in places]
+    return [(_form(text[start:end]), start, end) for start, end in word_bounds(text, language).tolist()]
 
 
 @lru_cache(1 << 16)

@@ -212,8 +212,7 @@ class _Calls:
         return json_response({"status": "ready" if ready else "not_ready"}, 200 if ready else 503)
 
     async def _metrics(self, _: Request) -> Response:
-        text = metrics_text(self.batcher, self.tally)
-        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(metrics_text(self.batcher, self.tally), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def _index(self, _: Request) -> Response:
         return self._page.index_response()
@@ -458,8 +457,7 @@ class _Front:
                 raise
             await _respond(error)(scope, receive, counted)
         finally:
-            known = path if path in self._paths else "other"
-            self._tally.count_call(known, status, time.monotonic() - began)
+            self._tally.count_call(path if path in self._paths else "other", status, time.monotonic() - began)
 
     def _check_key(self, request: Request) -> None:
         """Refuse whoever brings no key, or a wrong one; each is compared, in constant time."""
@@ -503,8 +501,7 @@ def _respond(error: BaseException) -> Response:
 
 def _log(number: str, error: BaseException) -> None:
     """Where an error arose, without its message, which may hold text of users."""
-    frames = "".join(traceback.format_tb(error.__traceback__))
-    _LOG.error("failure %s: %s\n%s", number, type(error).__name__, frames)
+    _LOG.error("failure %s: %s\n%s", number, type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
 
 
 async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001

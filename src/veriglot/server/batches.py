@@ -96,8 +96,7 @@ class Selection:
             groups[sample.meta["detector"], sample.meta["strictness"], sample.meta["words"]].append(index)
         predictions: dict[int, Prediction] = {}
         for (name, strictness, words), indices in groups.items():
-            detector = self._detector(name, strictness, words=words)
-            answers = detector.predict([samples[index] for index in indices])
+            answers = self._detector(name, strictness, words=words).predict([samples[index] for index in indices])
             predictions |= zip(indices, answers, strict=True)
         return [predictions[index] for index in range(len(samples))]
 

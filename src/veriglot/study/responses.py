@@ -214,13 +214,12 @@ def _is_wanted(row: Sample, languages: Collection[str]) -> bool:
 
 def respondent_of(config: Config, entry: ModelEntry) -> Respondent:
     """A model of the study file as `build` asks it."""
-    settings = entry.settings if entry.preset is None else entry.settings.over(preset(entry.preset))
     return Respondent(
         name=entry.name,
         model=_server_name(config, entry),
         revision=entry.revision,
         style=entry.prompt,
-        settings=settings,
+        settings=entry.settings if entry.preset is None else entry.settings.over(preset(entry.preset)),
         completion=entry.completion,
     )
 
@@ -302,8 +301,7 @@ def _key(config: Config, entry: ModelEntry) -> str:
 def _given_rows(config: Config) -> Iterator[Sample | FailedRow]:
     entry = config.responses
     assert entry is not None
-    paths = config.places(entry.path)
-    return rows_of(paths, format_name=entry.format, language=entry.language, columns=entry.columns)
+    return rows_of(config.places(entry.path), format_name=entry.format, language=entry.language, columns=entry.columns)
 
 
 def _take_given(config: Config, folder: Folder, watch: Watch) -> tuple[dict[str, Counter[str]], int, int]:

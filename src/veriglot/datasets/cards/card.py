@@ -585,14 +585,13 @@ def _front_matter(card: Card) -> Json:
     tags = sorted({tag.partition("-")[0] for tag, _ in card.contents.cells if tag})
     rows = card.contents.totals["rows"]
     kinds = {labels.kind for labels in card.checks.labels}
-    spans = any(labels.types for labels in card.checks.labels)
     return {
         "pretty_name": card.given.about.title,
         "language": tags,
         "multilinguality": [] if not tags else ["multilingual" if len(tags) > 1 else "monolingual"],
         "license": card.given.licence.id or "unknown",
         "size_categories": [next((name for name, bound in _SIZES.items() if rows < bound), "n>100M")],
-        "task_categories": ["token-classification"] if spans else [],
+        "task_categories": ["token-classification"] if any(labels.types for labels in card.checks.labels) else [],
         "annotations_creators": ["machine-generated"] if kinds == {"model"} else [],
         "tags": ["hallucination-detection"],
         "configs": _configs(card),

@@ -253,8 +253,7 @@ class _Cleaner:
             if self._ids[id_] > 1:
                 id_ = f"{id_}#{self._ids[id_]}"
                 note["id"] = sample.id
-        meta = {**sample.meta, "check": note} if note else sample.meta
-        return msgspec.structs.replace(sample, id=id_, meta=meta)
+        return msgspec.structs.replace(sample, id=id_, meta={**sample.meta, "check": note} if note else sample.meta)
 
     def _writer(self, file: int) -> Writer:
         """Where a file's rows go; two files of one name (`a/x.json`, `b/x.json` named one by one) stay apart."""

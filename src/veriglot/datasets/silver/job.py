@@ -246,8 +246,7 @@ class SilverJob:
                 text, finish = reply.answer.strip(), reply.finish
             fault = seed_fault(text, seed, finish)
             if fault is None and self.support is not None and seed.evidence:
-                sample = replace(seed, response=text, annotations=())
-                (fault,) = yield from self.support.verdicts(sample, None)
+                (fault,) = yield from self.support.verdicts(replace(seed, response=text, annotations=()), None)
             if fault is None:
                 self.taken["passage"] += 1
                 return text

@@ -420,7 +420,7 @@ def _sums(
     # A flag that nobody set in a language, and a type that no label of it has, count 0 there.
     everywhere = ("flag_", *_BY_TYPE)
     names = {name: 0 for part in sums.values() for name in part if name.startswith(everywhere)}
-    return {tag: Counter({**names, **part}) for tag, part in sorted(sums.items())}
+    return {tag: Counter(names | part) for tag, part in sorted(sums.items())}
 
 
 def band_of(marked: int, length: int) -> tuple[int, int] | None:

@@ -150,8 +150,7 @@ def compare_types(data: str | None, detector: str | None, asked: str | None, giv
 
 def language_profile(counts: Counts, language: str | None = None) -> LanguageProfile:
     """Error rates at the level of units in one language, or in all."""
-    chosen = np.array([language is None or tag == language for tag in counts.languages], bool)
-    indices = np.flatnonzero(chosen)
+    indices = np.flatnonzero([language is None or tag == language for tag in counts.languages])
     names: dict[str, int] = {}
     clusters = [names.setdefault(counts.clusters[index], len(names)) for index in indices]
     return LanguageProfile.of(
@@ -430,7 +429,8 @@ class Evaluator:
             "taxonomy": self._types.taxonomy if self._types else None,
             "version": __version__,
         }
-        about |= {"dropped": "+".join(asked_flags)} if (asked_flags := self.settings.drop_flags) else {}
+        if self.settings.drop_flags:
+            about["dropped"] = "+".join(self.settings.drop_flags)
         return CountsFile(builder.counts(), self._coverage, about)
 
     def notes(self) -> tuple[str, ...]:

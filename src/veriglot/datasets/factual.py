@@ -439,7 +439,7 @@ def _marked(sample: Sample, verdict: Verdict) -> Sample:
     notes = {"group": sample.meta["person"], "identified": verdict.language, "identified_with": verdict.confidence}
     if refuses(sample.response, sample.language):
         notes["refused"] = True
-    return replace(sample, meta={**sample.meta, **notes})
+    return replace(sample, meta=sample.meta | notes)
 
 
 def _pair(sample: Sample, sister: Sample) -> Sample:
@@ -554,7 +554,7 @@ def write_sets(
     spent = None if prices is None else total["tokens_in"] * prices[0] + total["tokens_out"] * prices[1]
     manifest = FactualManifest(
         veriglot=__version__,
-        made_by={**order, **settings},
+        made_by=order | settings,
         made_from=made_from,
         people=account["people"],
         articles=account["articles"],

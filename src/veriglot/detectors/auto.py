@@ -271,7 +271,7 @@ def _best(
         key: Any = (known.name, known.options)
         if key not in by_options:
             own = {name: msgspec.json.decode(text) for name, text in known.options}
-            by_options[key] = load_if_here(known.name, **{**own, **options})
+            by_options[key] = load_if_here(known.name, **(own | options))
         detector = by_options[key]
         if detector is not None and detector.name == known.revision:
             here[known] = detector

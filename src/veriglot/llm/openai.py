@@ -236,7 +236,7 @@ class OpenAI(Client):
         if request.schema is not None:
             wanted = {"name": "answer", "strict": True, "schema": request.schema}
             sent["response_format"] = {"type": "json_schema", "json_schema": wanted}
-        return {**sent, **request.settings.extra}
+        return sent | request.settings.extra
 
 
 @cache

@@ -133,7 +133,7 @@ class Local(Client):
         if given.get("top_k", 1) < 0:
             given["top_k"] = 0
         generation = transformers.GenerationConfig.from_dict(self._model.generation_config.to_dict())
-        unknown = generation.update(**{**given, **settings.extra})
+        unknown = generation.update(**(given | settings.extra))
         if unknown:
             raise UsageError(
                 f"The transformers library has no setting {', '.join(sorted(unknown))}.",

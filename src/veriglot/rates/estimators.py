@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -678,24 +678,18 @@ class _Method(NamedTuple):
 
 def _paper(case: _Case) -> _Correction:
     """Equation 1 of mFAVA. Precision over recall is the prevalence of the profile over the share that it marks."""
-    rates = case.measured
-    tpr, fpr, prevalence = (share.value for share in rates.known())
-    each = prevalence / (prevalence * tpr + (1.0 - prevalence) * fpr or math.inf)  # it may have marked nothing
-    value = case.share.value * each if tpr > 0 else math.nan
+    factor, drawn = _paper_factor(case.measured)
+    value = case.share.value * factor if case.measured.known()[0].value > 0 else math.nan
     drift, drifted = case.drifted("marked")
-    drawn = rates.prevalence_draws
-    drawn = drawn / (drawn * rates.tpr_draws + (1 - drawn) * rates.fpr_draws)
-    return _Correction(value, (case.marked + drifted) * drawn, drift=drift * each)
+    return _Correction(value, (case.marked + drifted) * drawn, drift=drift * factor)
 
 
 def _paper_factor(rates: DetectorRates) -> tuple[float, Array]:
     """Precision over recall: unsupported units over marked ones, in the profile's data (mFAVA, equation 1)."""
-
-    def over_recall(prevalence: Any, tpr: Any, fpr: Any) -> Any:
-        return prevalence / (prevalence * tpr + (1 - prevalence) * fpr)
-
     tpr, fpr, prevalence = (share.value for share in rates.known())
-    return over_recall(prevalence, tpr, fpr), over_recall(rates.prevalence_draws, rates.tpr_draws, rates.fpr_draws)
+    factor = prevalence / (prevalence * tpr + (1 - prevalence) * fpr or math.inf)  # it may have marked nothing
+    drawn = rates.prevalence_draws
+    return factor, drawn / (drawn * rates.tpr_draws + (1 - drawn) * rates.fpr_draws)
 
 
 def _label_shift(case: _Case) -> _Correction:
@@ -713,7 +707,7 @@ def _label_shift(case: _Case) -> _Correction:
 def _label_shift_factor(rates: DetectorRates) -> tuple[float, Array]:
     tpr, fpr, _ = (share.value for share in rates.known())
     gaps = rates.tpr_draws - rates.fpr_draws
-    return 1 / (tpr - fpr), np.divide(1.0, gaps, out=np.full(len(gaps), np.nan), where=gaps > 0)
+    return 1 / (tpr - fpr), 1 / np.where(gaps > 0, gaps, np.nan)
 
 
 def _mixture(case: _Case) -> _Correction:

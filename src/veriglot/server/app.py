@@ -104,13 +104,13 @@ def _row(data: Any, number: int, asked: _Asked, offers: Sequence[Offer]) -> Samp
         raise InputError("a row is a JSON object with the keys response and evidence")
     _check_size(data)
     own = {name: data.pop(name) for name in ("detector", "strictness", "words") if data.get(name) is not None}
-    asked = from_mapping({**msgspec.structs.asdict(asked), **own}, _Asked)
+    asked = from_mapping(msgspec.structs.asdict(asked) | own, _Asked)
     offer = choice(offers, asked.detector, asked.strictness)
     data.pop("annotations", None)
     try:
         columns = columns_from([asked.map] if asked.map else [])
         # Labels count for nothing here: they are not read, so that none is logged or makes a row fail.
-        sample = sample_from_row(data, str(number), columns={**columns, **dict.fromkeys(LABEL_PARTS, "")})
+        sample = sample_from_row(data, str(number), columns=columns | dict.fromkeys(LABEL_PARTS, ""))
     except InputError as error:
         if "columns=" in error.remedy:
             error.remedy = "Send the texts under the keys response and evidence, or add ?map=response=KEY,evidence=KEY."

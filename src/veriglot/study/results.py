@@ -418,9 +418,7 @@ def _related(
 ) -> Correlation | None:
     pairs = [(x, y) for key, x in values.items() if x is not None and (y := rates.get(key)) is not None]
     tested = correlate([float(x) for x, _ in pairs], [y for _, y in pairs], confidence=level)
-    if tested is None:
-        return None
-    return Correlation(name, of, **asdict(tested))
+    return None if tested is None else Correlation(name, of, **asdict(tested))
 
 
 def _by_language(cells: Sequence[Cell], value: Callable[[Cell], float]) -> dict[str, float]:
@@ -566,7 +564,7 @@ def _model(config: Config, entry: ModelEntry | None, name: str) -> Model:
     if config.queries is not None:
         respondent = respondent_of(config, entry)
         settings = {"model": entry.model or entry.name, "prompt": respondent.prompt, "preset": entry.preset}
-        given = {**respondent.settings.given(), **respondent.settings.extra}
+        given = respondent.settings.given() | respondent.settings.extra
         settings |= {key: value if isinstance(value, _PLAIN) else str(value) for key, value in given.items()}
     settings = {key: value for key, value in settings.items() if value is not None}
     return Model(name, entry.family, entry.parameters, entry.languages, settings)

@@ -355,7 +355,7 @@ def _try_out(
     if trouble:
         raise ContractError(Report(repr(load), ("loading",), (f"loading: {trouble}",), len(given), 0))
     tried = trial(load, subject, given, **options)
-    checks = {**tried.checks(), **({"processes": tried.processes} if processes else {})}
+    checks = tried.checks() | ({"processes": tried.processes} if processes else {})
     breaches = tuple(_breaches(checks))
     report = Report(str(subject.name), tuple(checks), breaches, len(given), tried.scored())
     if breaches:

@@ -359,8 +359,7 @@ def loss_of(outputs: Any, labels: torch.Tensor, num_items_in_batch: Any = None) 
     shares = torch.log_softmax(outputs.logits.float(), -1).masked_fill(labels == 0, -torch.inf)
     total = -torch.logsumexp(shares, -1).sum()
     rows = len(labels) if num_items_in_batch is None else num_items_in_batch / labels.shape[1]
-    loss: torch.Tensor = total / rows
-    return loss
+    return total / rows
 
 
 class _Job(NamedTuple):

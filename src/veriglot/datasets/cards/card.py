@@ -84,13 +84,12 @@ def _folder_of(path: Path) -> tuple[Path, Step, list[Path]] | None:
 def _account_in(path: Path, damaged: list[str]) -> Json | None:
     """The mapping that a JSON file holds; None where there is none, `damaged` told where it cannot be read."""
     try:
-        account = msgspec.json.decode(path.read_bytes(), type=Json)
+        return msgspec.json.decode(path.read_bytes(), type=Json)
     except (FileNotFoundError, IsADirectoryError):
-        return None
+        pass
     except (msgspec.DecodeError, UnicodeDecodeError, OSError):
         damaged.append(path.name)
-        return None
-    return account
+    return None
 
 
 def _of_sample(account: Json, path: PurePath) -> bool:
@@ -130,7 +129,6 @@ def _is_cleaned(path: Path) -> bool:
 
 
 _ROW = "row"
-_NOT_SAID = "not said"
 _OF_SEED = re.compile(r"/s\d+$")  # of a row that is one sentence of its seed, which has tries too
 
 
@@ -185,7 +183,7 @@ class Step(msgspec.Struct):
         for line in _lines(path):
             stated = line.get("reasons", line.get("reason"))
             own = [str(reason) for reason in stated] if isinstance(stated, list) else []
-            own = own or [stated if isinstance(stated, str) else _NOT_SAID]
+            own = own or [stated if isinstance(stated, str) else "not said"]
             what, name = line.get("what"), line.get("id")
             if "seed" in line and isinstance(name, str):
                 of_row[name].append((str(line.get("type", "")), own[0]))

@@ -171,7 +171,7 @@ def _make_pairs(
     signature: str,
     settings: Mapping[str, object],
     able: Callable[[Sample], Collection[str]] | None = None,
-    seed: int | None = None,
+    seed: int | None,
     maker: str = "client",
     **run: Unpack[RunOptions],
 ) -> Tally:
@@ -200,7 +200,6 @@ def _make_pairs(
                     if row.id in outcomes:
                         draw.note(type_, taken=outcomes[row.id])
 
-    settings = {"seed": seed, "check": f"check@{CHECK_VERSION}", "types": ",".join(types), **settings}
     return generate(
         output,
         seeds,
@@ -208,7 +207,7 @@ def _make_pairs(
         made=Made,
         counts=lambda: SilverCounts(types),
         signature=signature,
-        settings=settings,
+        settings={"seed": seed, "check": f"check@{CHECK_VERSION}", "types": ",".join(types), **settings},
         maker=maker,
         **run,
     )

@@ -342,7 +342,7 @@ class SilverJob:
             "form": injector.form,
             "support": self.support.signature if self.support is not None else "not checked",
         }
-        settings = {**injector.settings.given(), **injector.settings.extra}
+        settings = injector.settings.given() | injector.settings.extra
         return replace(
             seed,
             id=id_,

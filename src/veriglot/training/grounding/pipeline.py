@@ -252,8 +252,7 @@ def _projection(rows: Sequence[Row], distilled: Distilled, seed: int, say: Say) 
         torch.from_numpy(distilled.next_directions() * 4.0),
     )
     fit(network, rows, epochs=4, seed=seed, type_weight=1.0, with_rows=True, say=say)
-    learned: Float32s = network.project.weight.detach().numpy().T.copy()
-    return learned
+    return network.project.weight.detach().numpy().T.copy()
 
 
 def first_stage(rows: Sequence[Row], seed: int, say: Say, epochs: int) -> Network:

@@ -329,7 +329,7 @@ class Evaluator:
         self._builder: Builder | None = None
         self._coverage: dict[str, Coverage] = {}
         self._hashes: list[str] = []
-        self._kinds: set[Kind] = set()
+        self._kinds = set[Kind]()
         self._annotators, self._models, self._seen, self._without_rules = (set[str]() for _ in range(4))
         self._strange = Counter[str]()
         self._own = self._whole = self._unplaced = 0

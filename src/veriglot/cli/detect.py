@@ -162,13 +162,10 @@ def detect(options: DetectOptions) -> int:
     known_tag(options.language)  # a wrong name is to be known before the detector loads
     if options.engine == "ray":
         _on_ray(options, inputs, account)
-        code = account.close()
-        return _verdict(options, account.tally) or code
-    with Engine(options.recipe, jobs=jobs_for(inputs, options.processes)) as engine:
-        if to_stdout:
-            _to_stdout(options, inputs, engine, account)
-        else:
-            _to_files(options, inputs, engine, account)
+    else:
+        with Engine(options.recipe, jobs=jobs_for(inputs, options.processes)) as engine:
+            run = _to_stdout if to_stdout else _to_files
+            run(options, inputs, engine, account)
     code = account.close()
     return _verdict(options, account.tally) or code
 

@@ -151,8 +151,7 @@ def _from_counts(options: EvaluateOptions) -> Evaluation:
     }
     if len(parts) > 1:
         about["data"] = digest(str(part.about.get("data")) for part in parts)
-    joined = CountsFile(Counts.join([part.counts for part in parts]), coverage, about)
-    return measured(joined, **options.figures)
+    return measured(CountsFile(Counts.join([part.counts for part in parts]), coverage, about), **options.figures)
 
 
 def _measured(options: EvaluateOptions, account: Account, confidences: Rows | None) -> Evaluation:
@@ -464,11 +463,10 @@ def _show_figures(evaluation: Evaluation, levels: Sequence[str]) -> None:
 def _print_figures(figures: Sequence[MetricResult], title: str, counted: str, names: dict[str, str]) -> None:
     if all(figure.value is None for figure in figures):
         return  # the notes say why
-    languages = _shown_languages(figure.language for figure in figures)
     by_key = {(figure.name, figure.language): figure for figure in figures}
     present = {head: name for head, name in names.items() if name in {each.name for each in figures}}
     rows = []
-    for tag in languages:
+    for tag in _shown_languages(figure.language for figure in figures):
         first = by_key[next(iter(present.values())), tag]
         cells = [_cell(by_key.get((name, tag))) for name in present.values()]
         counts = (f"{first.n_responses:,}", percent(first.coverage), f"{first.n_units:,}", percent(first.prevalence))

@@ -216,7 +216,7 @@ def similar_pairs(texts: Sequence[str], near: float) -> Iterator[tuple[int, int]
             yield first, number
     numbers = sorted(first_of.values())
     sets = shingle_sets([texts[number] for number in numbers])
-    holders: dict[int, list[int]] = defaultdict(list)  # by n-gram, of the texts so far
+    holders = defaultdict[int, list[int]](list)  # by n-gram, of the texts so far
     for index, own in enumerate(sets):
         for other, count in Counter(chain.from_iterable(map(holders.__getitem__, own.tolist()))).items():
             if count >= near * (len(own) + len(sets[other]) - count) - 1e-9:

@@ -106,7 +106,7 @@ class Recorded(Versioned, kw_only=True):
         They are compared on the data sets that all of them have a figure on. Where there is no such data set, the one
         that has figures on fewest is left out, and so on.
         """
-        table: dict[Known, dict[str, float]] = defaultdict(dict)
+        table = defaultdict[Known, dict[str, float]](dict)
         for figure in self.figures:
             if figure.language == language and figure.setting == setting and figure.known in among:
                 table[figure.known][figure.data] = figure.value

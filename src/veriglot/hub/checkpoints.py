@@ -414,7 +414,7 @@ _ACCEPTED = "VERIGLOT_ACCEPT_LICENCES"
 _CACHED = re.compile(r"models--(?P<owner>[^/\\]+?)--(?P<name>[^/\\]+)")  # a folder of the hub's cache
 _STATED = re.compile(r"^license(_name)?:[ \t]*['\"]?(?P<name>[\w.+-]+)", re.MULTILINE)
 _LONGEST_CARD = 1 << 20
-_shown: set[str] = set()
+_shown = set[str]()
 
 
 class _Card(Record):

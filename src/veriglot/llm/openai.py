@@ -162,7 +162,7 @@ class OpenAI(Client):
         self.signature = signature(
             client=self.name, server=identity or self._session.base_url, kind=server, revision=revision
         )
-        self._schemas_refused: set[str] = set()
+        self._schemas_refused = set[str]()
 
     def close(self) -> None:
         """Let go of the connections; waits end."""

@@ -398,7 +398,7 @@ def agreement_figures(
 
 def _strata(texts: Sequence[Layered]) -> list[str]:
     """Where each text is drawn from: its language; one text drawn from itself would make an interval of no width."""
-    ids: dict[str, set[str]] = defaultdict(set)
+    ids = defaultdict[str, set[str]](set)
     for text in texts:
         ids[text.language].add(text.id)
     return [text.language if len(ids[text.language]) > 1 else "single texts" for text in texts]

@@ -325,7 +325,7 @@ class Service:
         self._context = multiprocessing.get_context("spawn")  # safe whatever threads the caller runs
         self._recipe = pickle.dumps(make)
         self._deaths_at_start = 0
-        self._waiting: deque[_Share[Any]] = deque()
+        self._waiting = deque[_Share[Any]]()
         self._workers: list[_Worker] = []
         self._bell, self._ringer = self._context.Pipe(duplex=False)
         self._rung = self._stops = False

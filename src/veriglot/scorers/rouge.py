@@ -316,8 +316,7 @@ class Rouge1(_Rouge):
         """N-grams in common, each as often as both sides hold it (Lin 2004, section 2); none crosses passages."""
         response_counts = Counter(_n_grams(response[0], self._n))
         evidence_counts = Counter(gram for passage in evidence for gram in _n_grams(passage, self._n))
-        matched = (response_counts & evidence_counts).total()
-        return Overlap(matched, response_counts.total(), evidence_counts.total())
+        return Overlap((response_counts & evidence_counts).total(), response_counts.total(), evidence_counts.total())
 
 
 class Rouge2(Rouge1):

@@ -563,9 +563,9 @@ class Tally:
     BOUNDS: ClassVar = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, float("inf"))
 
     def __init__(self) -> None:
-        self.calls: Counter[tuple[str, int]] = Counter()
-        self.rows: Counter[tuple[str, str]] = Counter()
-        self.buckets: Counter[float] = Counter()
+        self.calls = Counter[tuple[str, int]]()
+        self.rows = Counter[tuple[str, str]]()
+        self.buckets = Counter[float]()
         self.seconds = 0.0
 
     def count_call(self, path: str, status: int, seconds: float) -> None:

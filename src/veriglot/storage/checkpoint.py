@@ -721,7 +721,7 @@ def _matched(
     rows: Iterator[R | FailedRow], work: Callable[[Iterator[R]], Iterable[msgspec.Struct | FailedRow]]
 ) -> Iterator[msgspec.Struct | FailedRow]:
     """The results of `work`, each held against the row it belongs to, with the rows that could not be read between."""
-    waiting: deque[str | FailedRow] = deque()  # ids that `work` has taken and not answered, and what stands between
+    waiting = deque[str | FailedRow]()  # ids that `work` has taken and not answered, and what stands between
 
     def readable() -> Iterator[R]:
         for row in rows:

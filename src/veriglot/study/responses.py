@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import ExitStack
 from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
@@ -190,12 +190,11 @@ def make_responses(config: Config, folder: Folder, watch: Watch) -> tuple[Plan, 
         write_json(folder.plan, made)
         return made, failed
     asked = config.asked
-    planned: dict[str, dict[str, int]] = {}
+    planned: dict[str, dict[str, int]] = defaultdict(Counter)
     for row in plan(_queries(config), "", design=asked.design, seeds=asked.seeds):
         if not isinstance(row, FailedRow):
-            counts = planned.setdefault(row.query.language or UNDETERMINED, {})
             seed = "-" if row.seed is None else str(row.seed)
-            counts[seed] = counts.get(seed, 0) + 1
+            planned[row.query.language or UNDETERMINED][seed] += 1
     made = Plan(config.title, labels, {entry.name: planned for entry in config.models}, asked=True)
     write_json(folder.plan, made)
     watch.begin("asking models", sum(made.responses(model) for model in made.models))

@@ -423,7 +423,7 @@ def _related(
 
 def _by_language(cells: Sequence[Cell], value: Callable[[Cell], float]) -> dict[str, float]:
     """The mean of something over the cells of each language."""
-    values: dict[str, list[float]] = defaultdict(list)
+    values = defaultdict[str, list[float]](list)
     for cell in cells:
         values[cell.language].append(value(cell))
     return {tag: fmean(each) for tag, each in values.items()}
@@ -496,7 +496,7 @@ def _sound_in(cells: Cells, model: str) -> set[str]:
 
 def _replicate_means(cells: Cells, model: str, languages: Sequence[str]) -> list[float]:
     """The mean rate over `languages` of each detector and seed that all of them have."""
-    rates: dict[tuple[str | None, int | None], list[float]] = defaultdict(list)
+    rates = defaultdict[tuple[str | None, int | None], list[float]](list)
     for rate in (rate for tag in languages for rate in cells[model, tag].replicates):
         if rate.rate is not None:
             rates[rate.detector, rate.seed].append(rate.rate)

@@ -91,7 +91,7 @@ def folds_of(texts: Int64s, strata: Sequence[str | None], seed: int) -> Int64s:
     home: dict[int, str | None] = {}
     for text, stratum in zip(texts.tolist(), strata, strict=True):
         home.setdefault(text, stratum)
-    members: dict[str, list[int]] = defaultdict(list)
+    members = defaultdict[str, list[int]](list)
     for text, stratum in home.items():
         members[stratum or ""].append(text)
     fold = np.zeros(len(home), np.int64)
@@ -359,7 +359,7 @@ def lines_by_script(
         pull: as many words' worth.
         fewest: words that a script needs.
     """
-    by_script: dict[str, list[tuple[str, Sequence[Numbers]]]] = defaultdict(list)
+    by_script = defaultdict[str, list[tuple[str, Sequence[Numbers]]]](list)
     for tag, *columns in words:
         language = find_language(tag or "")
         if language is not None:

@@ -266,7 +266,7 @@ class Material:
         self._tokens = Tokens(fast_tokenizer(tokenizer, config.model))
         self._special = tokenizer.num_special_tokens_to_add(pair=True)
         self.cut = 0
-        self.left_out: Counter[str] = Counter()
+        self.left_out = Counter[str]()
         training = self._labelled(paths_in(folder, config.data))
         validation = self._labelled(paths_in(folder, config.validation)) if config.validation else None
         if not training:

@@ -330,7 +330,7 @@ class Wikipedia:
 
     def _template_names(self, names: Iterable[str]) -> dict[str, set[str]]:
         """How templates are called in other editions, by the links between them; in this one, with their redirects."""
-        names_by_edition: dict[str, set[str]] = defaultdict(set)
+        names_by_edition = defaultdict[str, set[str]](set)
         titles = [f"Template:{name}" for name in names]
         for start in range(0, len(titles), _LISTED):
             named = {"titles": "|".join(titles[start : start + _LISTED])}

@@ -179,7 +179,7 @@ class Step(msgspec.Struct):
         """
         reasons, tries = Counter[str](), Counter[str]()
         rows = 0
-        of_row: dict[str, list[tuple[str, str]]] = defaultdict(list)  # what and reason of every try, by row
+        of_row = defaultdict[str, list[tuple[str, str]]](list)  # what and reason of every try, by row
         for line in _lines(path):
             stated = line.get("reasons", line.get("reason"))
             own = [str(reason) for reason in stated] if isinstance(stated, list) else []
@@ -320,7 +320,7 @@ def _contents_of(files: Sequence[DataFile], *, format_name: str | None, language
     models: dict[tuple[str, str | None, bytes], tuple[set[int], Counter[str], Counter[str]]] = {}
     encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
     numbers = Splits(splits)
-    questions: dict[str, _Questions] = defaultdict(lambda: (set(), set(), set()))
+    questions = defaultdict[str, _Questions](lambda: (set(), set(), set()))
     ratings: dict[tuple[str, str, str], _Rating] = defaultdict(_Rating)
     for file in files:
         of_file = numbers.of_file(file)
@@ -513,7 +513,7 @@ def card_page(card: Card) -> str:
     tags = {tag for tag, _ in card.contents.cells if tag}
     splits = sorted({split for _, split in card.contents.cells})
     kinds = {"human": "people", "model": "models or rules"}
-    skipped: dict[str, list[str]] = defaultdict(list)
+    skipped = defaultdict[str, list[str]](list)
     for name, why in report.not_looked_for.items():
         skipped[why].append(checks()[name].title.lower())
     label_heads, labels = _labels(card)
@@ -598,7 +598,7 @@ def _front_matter(card: Card) -> Json:
 
 def _configs(card: Card) -> list[Json]:
     """Which file is which split, where each is one of the Hub's three and in the native format."""
-    by_split: dict[str, list[str]] = defaultdict(list)
+    by_split = defaultdict[str, list[str]](list)
     for file in card.files:
         if file.checked.split not in _SPLITS or file.checked.format not in _NATIVE:
             return []
@@ -729,8 +729,8 @@ def _seconds(card: Card) -> str:
 
 def _labels(card: Card) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Heads and rows of the table of labels, by annotator and language over all files."""
-    sums: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
-    types: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    sums = defaultdict[tuple[str, ...], Counter[str]](Counter)
+    types = defaultdict[tuple[str, ...], Counter[str]](Counter)
     for entry in card.checks.labels:
         key = (entry.annotator, entry.kind, entry.taxonomy, entry.language)
         sums[key].update(responses=entry.responses, clean=entry.clean, words=entry.words, marked=entry.marked_words)

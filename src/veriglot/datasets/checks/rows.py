@@ -293,7 +293,7 @@ def _by_tag(sample: Sample) -> Iterator[tuple[str, str]]:
     """The beginnings of the passages, those that say one language together; what says none is left out."""
     assumed = None if sample.task is Task.TRANSLATION else sample.language
     share = max(_FEWEST_LETTERS * 4, _LOOKED_AT // max(1, len(sample.evidence)))
-    parts: dict[str, list[str]] = defaultdict(list)
+    parts = defaultdict[str, list[str]](list)
     for passage in sample.evidence:
         tag = passage.language or assumed
         if tag is not None:
@@ -404,7 +404,7 @@ class Index:
 
     def by_language(self, rows: Sequence[int]) -> list[list[int]]:
         """Rows parted by the language of their responses."""
-        parts: dict[int, list[int]] = defaultdict(list)
+        parts = defaultdict[int, list[int]](list)
         for row in rows:
             parts[int(self.languages[row])].append(row)
         return list(parts.values())
@@ -595,8 +595,8 @@ class Glue:
     """Finds glued spans; one finder a language. The languages in `wanted` have spans that may be glued."""
 
     def __init__(self) -> None:
-        self._finders: dict[str, SeamFinder] = defaultdict(SeamFinder)
-        self.wanted: set[str] = set()
+        self._finders = defaultdict[str, SeamFinder](SeamFinder)
+        self.wanted = set[str]()
 
     def want(self, sample: Sample) -> None:
         """Note that the language of a sample has replaced spans, so that its texts will be learnt."""

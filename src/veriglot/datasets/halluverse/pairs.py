@@ -317,7 +317,7 @@ class RuledSet:
     def __init__(self, pages: Iterable[Page], settings: FactSettings, seed: int) -> None:
         self._settings = settings
         self._seed = seed
-        self._pages: dict[str, list[Page]] = defaultdict(list)
+        self._pages = defaultdict[str, list[Page]](list)
         self._numbers: dict[str, int] = {}
         for page in pages:
             if settings.unfit(page) is None:
@@ -511,7 +511,7 @@ def spread_of(people: Iterable[Sequence[str]], labels: Mapping[str, str]) -> Spr
     """How people are spread."""
     listed = [dict.fromkeys(items) for items in people]
     counts = Counter(item for own in listed for item in own)
-    weights: dict[str, float] = defaultdict(float)
+    weights = defaultdict[str, float](float)
     for own in listed:
         for item in own:
             weights[item] += 1 / len(own)

@@ -208,8 +208,8 @@ class Articles:
         self._most = most
         self._seed = seed
         self._by_language: dict[str, dict[bytes, Article]] = {}
-        self._seen: set[bytes] = set()
-        self._garbled: set[bytes] = set()
+        self._seen = set[bytes]()
+        self._garbled = set[bytes]()
         self.left_out = Counter[str]()
 
     def languages(self) -> list[str]:
@@ -567,7 +567,7 @@ class Material:
     @cached_property
     def _values(self) -> dict[tuple[str, str], list[str]]:
         """Values of all articles by kind and shape; names also by their shape without the ending."""
-        values: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+        values = defaultdict[tuple[str, str], dict[str, None]](dict)
         for number, sentence in self._sampled():
             for value in self.values(sentence, number):
                 text = sentence[value.start : value.end]
@@ -578,7 +578,7 @@ class Material:
 
     @cached_property
     def _middling(self) -> dict[str, list[str]]:
-        by_ending: dict[str, dict[str, None]] = defaultdict(dict)
+        by_ending = defaultdict[str, dict[str, None]](dict)
         for _, sentence in self._sampled():
             for start, end in self.middling(sentence):
                 by_ending[_ending(sentence[start:end], self.language)][sentence[start:end]] = None

@@ -406,7 +406,7 @@ class SilverCounts:
         self._asked = Counter[str]()
         self._taken = Counter[str]()
         self._errors = Counter[str]()
-        self._reasons: dict[str, Counter[str]] = defaultdict(Counter)
+        self._reasons = defaultdict[str, Counter[str]](Counter)
 
     def add(self, made: Made) -> None:
         """Count one seed."""

@@ -228,8 +228,8 @@ def read_labelled(paths: Iterable[str]) -> Labelled:
         InputError: a file cannot be read.
     """
     labelled = Labelled()
-    silver: dict[str, list[Example]] = defaultdict(list)
-    articles: dict[tuple[str, tuple[str, ...]], list[Sample]] = defaultdict(list)
+    silver = defaultdict[str, list[Example]](list)
+    articles = defaultdict[tuple[str, tuple[str, ...]], list[Sample]](list)
     for path in paths:
         for sample in read(path):
             _sort(sample, labelled, silver, articles)

@@ -412,7 +412,7 @@ _FOLDS = 5
 def folds_of(answers: Sequence[Labels]) -> list[int]:
     """A fold for each natural answer, 0 to 4, balanced inside each language."""
     fold = [0] * len(answers)
-    by_language: dict[str | None, list[int]] = defaultdict(list)
+    by_language = defaultdict[str | None, list[int]](list)
     for i, row in enumerate(answers):
         by_language[row.example.language].append(i)
     for members in by_language.values():

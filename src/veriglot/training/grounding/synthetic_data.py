@@ -421,11 +421,11 @@ def count_words(labelled: Labelled) -> Commonness:
 
 def made_by_rule(labelled: Labelled, commonness: Commonness, seed: int) -> list[Example]:
     """Quotations and answers, right and wrong, in every language that has plain articles or answered questions."""
-    articles: dict[str, list[Article]] = defaultdict(list)
+    articles = defaultdict[str, list[Article]](list)
     for article in labelled.articles:
         articles[article.language].append(article)
     made = [e for language, some in articles.items() for e in _quotations(language, some, commonness, seed)]
-    answers: dict[str, list[Answer]] = defaultdict(list)
+    answers = defaultdict[str, list[Answer]](list)
     for answer in labelled.answers:
         answers[answer.language].append(answer)
     for language, given in answers.items():
@@ -490,7 +490,7 @@ def paragraphs(answers: Sequence[Answer]) -> list[Paragraph]:
     A question whose id stands in two languages or more is of a parallel set; it says which passages are versions of
     one paragraph. Answers without an id or a title, or in one language only, are of no such set.
     """
-    by_question: dict[str, dict[str, Answer]] = defaultdict(dict)
+    by_question = defaultdict[str, dict[str, Answer]](dict)
     for answer in answers:
         if answer.question_id is not None and answer.title is not None:
             by_question[answer.question_id].setdefault(answer.language, answer)
@@ -534,7 +534,7 @@ _ASKED = 0.3  # share of sentences that come with a question
 
 def answers_across(paragraphs: Sequence[Paragraph], rng: Random) -> Iterator[Example]:
     """For each answer, right or wrong, one response as `around` says it."""
-    other_answers: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    other_answers = defaultdict[str, list[tuple[int, str]]](list)
     for index, paragraph in enumerate(paragraphs):
         for language, answers in paragraph.versions.items():
             other_answers[language] += [(index, answer.text) for answer in answers]

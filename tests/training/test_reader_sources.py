@@ -87,7 +87,7 @@ def test_answers_are_searched_for_and_long_passages_cut_around_them(tmp_path: Pa
     entries = entry("Kale ne zaman yapıldı?", "1200", 7), entry("Kim yaptı?", "Ahmet")
     write(tmp_path / "tquad" / "dev.json", squad(passage, *entries))
     (answer,) = read_answers(list(tmp_path.iterdir()))
-    assert (answer.language, answer.text) == ("tr", "1200")
+    assert (answer.language, answer.text, answer.question_id) == ("tr", "1200", None)
     assert "Kale 1200 yılında yapıldı." in answer.passage
     assert len(answer.passage) <= 3000
 

@@ -14,17 +14,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from figures import command_line, show
 from veriglot.detectors.registry import load_detector
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
-from veriglot.training.reader.twins import TYPES, draw_twin, languages, wordings
+from veriglot.training.reader.twins import TYPES, Twin, World, draw_twins, languages, wordings
 
-if TYPE_CHECKING:
-    from veriglot.training.reader.twins import Twin
+SENTENCES = (2, 6)  # of the evidence
 
 
 def samples_of(twin: Twin, tag: str, answer_language: str, number: int) -> tuple[Sample, Sample]:
@@ -47,6 +46,19 @@ def samples_of(twin: Twin, tag: str, answer_language: str, number: int) -> tuple
     )
 
 
+def draw_twin(tag: str, answer_language: str, rng: Random) -> Twin:
+    """A twin about a fact that trains nothing, with evidence that says more than what is asked for."""
+    twins = draw_twins(World(tag, answer_language, rng), held_out=True)
+    twin = next(twins)
+    evidence = list(twin.evidence)
+    for further in twins:
+        if len(evidence) >= rng.randint(*SENTENCES):
+            break
+        evidence += further.evidence
+    rng.shuffle(evidence)
+    return twin._replace(evidence=evidence)
+
+
 def draw(tag: str, count: int, seed: int, *, across: bool = False) -> list[tuple[Sample, Sample]]:
     """Twins of a language; with answers in another one where `across` asks for it."""
     rng = Random(f"{seed} {tag}")
@@ -54,11 +66,7 @@ def draw(tag: str, count: int, seed: int, *, across: bool = False) -> list[tuple
     pairs = []
     for number in range(count):
         answer_language = rng.choice(others) if across else tag
-        pairs.append(
-            samples_of(
-                draw_twin(tag, rng, answer_language=answer_language, held_out=True), tag, answer_language, number
-            )
-        )
+        pairs.append(samples_of(draw_twin(tag, answer_language, rng), tag, answer_language, number))
     return pairs
 
 

@@ -213,8 +213,7 @@ def detect(
     """
     row = {"response": response, "question": question, "language": _named(language), "evidence": evidence}
     sample = sample_from_row(row, "response")
-    judge = _loaded(detector, threshold, words, strictness)
-    return Prediction(judge.predict([sample])[0], sample)
+    return Prediction(_loaded(detector, threshold, words, strictness).predict([sample])[0], sample)
 
 
 def detect_many(

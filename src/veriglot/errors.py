@@ -131,15 +131,13 @@ class InputError(VeriglotError):
         self.line = line
         self.field = field
         self.detail = message
-        places = (path, None if line is None else f"line {line}", field and f"field {field}")
-        location = ", ".join(filter(None, places))
+        location = ", ".join(filter(None, (path, None if line is None else f"line {line}", field and f"field {field}")))
         super().__init__(f"{location}: {message}" if location else message, remedy)
 
     @classmethod
     def of(cls, error: OSError, path: object, remedy: str = "") -> InputError:
         """The error of a file that the system does not let us read."""
-        known = _UNREADABLE.get(type(error))
-        reason, usual = known or (f"it cannot be read: {error.strerror or error}", "")
+        reason, usual = _UNREADABLE.get(type(error)) or (f"it cannot be read: {error.strerror or error}", "")
         if isinstance(error, FileNotFoundError):
             file = Path(str(path))
             with suppress(OSError, ValueError):

@@ -403,8 +403,7 @@ def _postprocessor() -> type:
             if query_bundle is None:
                 raise UsageError("There is no answer to compare with the nodes.", "Give it as query_str.")
             passages = [node.get_content() for node in nodes]
-            prediction = judge(query_bundle.query_str, passages, words=True, **_options_of(self))
-            words = prediction.words
+            words = judge(query_bundle.query_str, passages, words=True, **_options_of(self)).words
             result = []
             for index, node in enumerate(nodes):
                 name = f"p{index}"

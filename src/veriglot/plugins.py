@@ -71,7 +71,7 @@ class Table:
     @cached_property
     def _entries(self) -> dict[str, Entry]:
         joined = {e.name: Entry(e.value, summary=f"from {e.value}") for e in entry_points(group=self.group)}
-        return {**joined, **self._built_in}
+        return joined | self._built_in
 
     def names(self) -> list[str]:
         """Every known name, sorted."""

@@ -83,5 +83,4 @@ def pytest_addoption(parser: Any) -> None:
 def grounded(request: Any) -> Callable[..., veriglot.Prediction]:
     """`veriglot.assert_grounded`, with the detector and the strictness of pytest's settings."""
     config = request.config
-    settings = {key: config.getini(f"veriglot_{key}") for key in ("detector", "strictness")}
-    return partial(assert_grounded, **settings)
+    return partial(assert_grounded, **{key: config.getini(f"veriglot_{key}") for key in ("detector", "strictness")})

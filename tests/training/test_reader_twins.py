@@ -72,7 +72,8 @@ def test_states_and_answers_have_their_counterparts(tag: str) -> None:
 def test_twins_differ_where_the_wrong_one_is_marked(tag: str, answer_language: str | None) -> None:
     rng, kinds = Random(1), set()
     for number in range(400):
-        twin = twins.draw_twin(tag, rng, answer_language=answer_language, held_out=number % 2 == 0)
+        world = twins.World(tag, answer_language or tag, rng)
+        twin = next(twins.draw_twins(world, held_out=number % 2 == 0))
         kinds.add(twin.kind)
         assert not twin.right.marks
         assert twin.right.text != twin.wrong.text

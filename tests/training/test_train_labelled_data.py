@@ -91,7 +91,7 @@ def test_a_right_answer_is_kept_to_make_wrong_ones_from(tmp_path: Path) -> None:
     found = read_back(tmp_path, human("a", "1985", (), names=("gold",), **more))
     assert found.examples == []
     (answer,) = found.answers
-    assert (answer.text, answer.question, answer.group) == ("1985", "When?", "p")
+    assert (answer.text, answer.question) == ("1985", "When?")
     assert answer.text in answer.passage
     checked = human("b", "1985", (), names=("gold",), question="When?")
     assert [e.kind for e in read_back(tmp_path, checked).examples] == ["natural"]

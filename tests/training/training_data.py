@@ -63,7 +63,7 @@ def answers(count: int) -> list[Answer]:
             ("In which year was the town founded by settlers?", str(1200 + 7 * n)),
             ("Which mayor opened the first school?", f"Mayor {MAYORS[(3 * n + 1) % 10]}"),
         ):
-            found.append(Answer(f"a{n}", "en", passage, question, text))
+            found.append(Answer("en", passage, question, text))
     return found
 
 

@@ -347,8 +347,7 @@ def _of_data(path: Path, systems: Sequence[str], columns: Mapping[str, str]) -> 
             raise UnknownNameError("detector, scorer or file", name, known)
         entries.append(SystemEntry(scorer=name) if name in SCORERS else SystemEntry(detector=name))
     levels: tuple[Level, ...] = ("word", "response") if of_words else ("response",)
-    data = DataEntry(name=path.stem, path=path.name, levels=levels)
-    return Entries(data=(data,), systems=tuple(entries))
+    return Entries(data=(DataEntry(name=path.stem, path=path.name, levels=levels),), systems=tuple(entries))
 
 
 def _tells_words(sample: Sample) -> bool:

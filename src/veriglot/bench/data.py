@@ -174,7 +174,7 @@ class DataSet(Record):
 
     def pairs(self) -> dict[str, tuple[str, ...]]:
         """Tag of the response's language to all languages that its samples are in: in translations the source's too."""
-        result: dict[str, set[str]] = defaultdict(set)
+        result = defaultdict[str, set[str]](set)
         for sample in self.test:
             tag = tag_of(sample.language)
             result[tag] |= {tag, *(tag_of(passage.language) for passage in sample.evidence if passage.language)}
@@ -271,9 +271,8 @@ def _wanted(samples: Sequence[Sample], entry: DataEntry) -> Iterator[Sample]:
     wanted = {tag_of(name) for name in entry.languages}
     for sample in map(_with_language, samples):
         tag = tag_of(sample.language)
-        if wanted and tag not in wanted:
-            continue
-        yield sample if sample.language in {None, tag} else replace(sample, language=tag)
+        if not wanted or tag in wanted:
+            yield sample if sample.language in {None, tag} else replace(sample, language=tag)
 
 
 def _with_language(sample: Sample) -> Sample:
@@ -303,7 +302,7 @@ def _limited(samples: list[Sample], texts: dict[str, str], limit: int | None, se
     """At most `limit` samples of each language, whole texts as far as that goes; the order stays."""
     if limit is None:
         return samples
-    by_language: dict[str, list[Sample]] = defaultdict(list)
+    by_language = defaultdict[str, list[Sample]](list)
     for sample in samples:
         by_language[tag_of(sample.language)].append(sample)
     ids = set[str]()
@@ -409,7 +408,7 @@ def _sums(
     samples: Iterable[Sample], unit: str, annotator: str | None, level: Level = "response"
 ) -> dict[str, Counter[str]]:
     segment = segmenter(unit)
-    sums: dict[str, Counter[str]] = defaultdict(Counter)
+    sums = defaultdict[str, Counter[str]](Counter)
     for sample in map(_with_language, samples):
         tag = tag_of(sample.language)
         source = tag_of(next((passage.language for passage in sample.evidence if passage.language), tag))
@@ -420,7 +419,7 @@ def _sums(
     # A flag that nobody set in a language, and a type that no label of it has, count 0 there.
     everywhere = ("flag_", *_BY_TYPE)
     names = {name: 0 for part in sums.values() for name in part if name.startswith(everywhere)}
-    return {tag: Counter({**names, **part}) for tag, part in sorted(sums.items())}
+    return {tag: Counter(names | part) for tag, part in sorted(sums.items())}
 
 
 def band_of(marked: int, length: int) -> tuple[int, int] | None:

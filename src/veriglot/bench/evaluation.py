@@ -150,8 +150,7 @@ def compare_types(data: str | None, detector: str | None, asked: str | None, giv
 
 def language_profile(counts: Counts, language: str | None = None) -> LanguageProfile:
     """Error rates at the level of units in one language, or in all."""
-    chosen = np.array([language is None or tag == language for tag in counts.languages], bool)
-    indices = np.flatnonzero(chosen)
+    indices = np.flatnonzero([language is None or tag == language for tag in counts.languages])
     names: dict[str, int] = {}
     clusters = [names.setdefault(counts.clusters[index], len(names)) for index in indices]
     return LanguageProfile.of(
@@ -279,8 +278,7 @@ class Evaluation:
                 "Labels of whole responses give the figures of responses, not which words are wrong: make a profile of"
                 " responses (--unit response), mark spans, or estimate without it (veriglot estimate --estimator raw).",
             )
-        tags = sorted(set(self.counts.languages))
-        languages = {tag: language_profile(self.counts, tag) for tag in tags}
+        languages = {tag: language_profile(self.counts, tag) for tag in sorted(set(self.counts.languages))}
         return ErrorProfile(
             unit=self.counts.unit,
             threshold=threshold,
@@ -331,7 +329,7 @@ class Evaluator:
         self._builder: Builder | None = None
         self._coverage: dict[str, Coverage] = {}
         self._hashes: list[str] = []
-        self._kinds: set[Kind] = set()
+        self._kinds = set[Kind]()
         self._annotators, self._models, self._seen, self._without_rules = (set[str]() for _ in range(4))
         self._strange = Counter[str]()
         self._own = self._whole = self._unplaced = 0
@@ -431,7 +429,8 @@ class Evaluator:
             "taxonomy": self._types.taxonomy if self._types else None,
             "version": __version__,
         }
-        about |= {"dropped": "+".join(asked_flags)} if (asked_flags := self.settings.drop_flags) else {}
+        if self.settings.drop_flags:
+            about["dropped"] = "+".join(self.settings.drop_flags)
         return CountsFile(builder.counts(), self._coverage, about)
 
     def notes(self) -> tuple[str, ...]:

@@ -400,18 +400,19 @@ class Measurement:
         coverage = float(np.count_nonzero(scored)) / max(len(scored), 1)
         where = f"figure:{self.test.level}.{name}|at:{at or 'none'}|language:{tag}"
         signature = f"{where}|cell:{judgement.cell[:16]}|{self.suffix}"
-        self._append(judgement, (tag, name, at), estimate, coverage, signature, p)
+        self._append(judgement, tag, name, at, estimate, coverage, signature, p)
 
     def _append(
         self,
         judgement: Judgement,
-        where: tuple[str, str, At | None],
+        language: str,
+        measure: str,
+        at: At | None,
         estimate: ClusteredEstimate,
         coverage: float,
         signature: str,
         p: float | None = None,
     ) -> None:
-        language, measure, at = where
         self.figures.append(
             BenchFigure(
                 system=judgement.system,
@@ -477,8 +478,9 @@ class Measurement:
                     low=result.low,
                     high=result.high,
                 )
-                where: tuple[str, str, At] = (result.language, result.name, "own")
-                self._append(judgement, where, estimate, result.coverage or 0.0, f"{result.signature}|{self.suffix}")
+                signature = f"{result.signature}|{self.suffix}"
+                coverage = result.coverage or 0.0
+                self._append(judgement, result.language, result.name, "own", estimate, coverage, signature)
 
     def errors(self, measure: str, most: int, annotator: str | None) -> Iterator[BenchError]:
         """What every system took for what it is not, at the threshold tuned for a measure.

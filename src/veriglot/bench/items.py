@@ -240,7 +240,6 @@ class ItemTable:
         owner, items = np.array([index for index, _ in rows], np.int64), [item for _, item in rows]
         owners = [samples[index] for index in owner.tolist()]
         support = np.array([item.support for item in items], np.float64)
-        unverified = np.array([item.unverified for item in items], np.float64)
         return cls(
             level,
             tuple(samples),
@@ -250,7 +249,7 @@ class ItemTable:
             tuple(texts[sample.id] for sample in owners),
             np.array([item.nonfactual for item in items], bool),
             None if level == "word" else support,
-            None if level == "word" else unverified,
+            None if level == "word" else np.array([item.unverified for item in items], np.float64),
             labelled,
         )
 

@@ -723,8 +723,7 @@ def recorded(results: BenchResults, *, level: str = "word", measure: str = MEASU
             measure,
             known or [f"--figure-level {name}" for name in results.measures],
         )
-    data = {entry.name: entry for entry in results.data}
-    figures = tuple(_figures(results, data, level, measure))
+    figures = tuple(_figures(results, {entry.name: entry for entry in results.data}, level, measure))
     if not figures:
         raise UsageError(
             f"The results hold no {measure} of {level}s of a detector on {FEWEST_TEXTS} unseen texts of one language.",
@@ -745,13 +744,12 @@ def _figures(results: BenchResults, data: dict[str, BenchData], level: str, meas
         enough = figure.clusters >= FEWEST_TEXTS and figure.coverage >= LEAST_COVERAGE and not figure.seen
         if system is None or figure.value is None or not (asked and enough) or figure.language in {MEAN, "und"}:
             continue
-        data_set = data[figure.data]
         yield RecordedFigure(
             detector=system.description or "",
             name=system.made_by,
             language=figure.language,
             # a cell of a translation belongs to two languages
-            setting="translation" if len(data_set.pairs.get(figure.language, ())) > 1 else "evidence",
+            setting="translation" if len(data[figure.data].pairs.get(figure.language, ())) > 1 else "evidence",
             data=figure.data,
             value=round(figure.value, 4),
             low=None if figure.low is None else round(figure.low, 4),

@@ -6,17 +6,18 @@ other measures or another seed cost no inference. The same answers give the same
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import time
 from collections import Counter, defaultdict
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from veriglot.bench.data import DataSet
 from veriglot.bench.evaluation import Settings, grain_of_types, response_types, type_confusions
@@ -319,23 +320,22 @@ def _joined(system: System, files: Predictions, data: str, sample: Sample) -> Pr
 def with_statuses(cell: BenchCell, output: SystemOutput, rows: Sequence[Sample]) -> BenchCell:
     """The cell with what became of its test rows."""
     answers = output.answers[: len(rows)]
-    statuses: dict[str, Counter[str]] = defaultdict(Counter)
+    statuses = defaultdict[str, Counter[str]](Counter)
     became = [_became(answer) for answer in answers]
     for sample, status in zip(rows, became, strict=True):
         statuses[tag_of(sample.language)][status] += 1
     scored = sum(count["scored"] for count in statuses.values())
-    coverage = scored / len(rows) if rows else 0.0
-    cell = msgspec.structs.replace(
+    cell = replace(
         cell,
         statuses={tag: dict(sorted(counts.items())) for tag, counts in sorted(statuses.items())},
-        coverage=coverage,
+        coverage=scored / len(rows) if rows else 0.0,
         cost=output.cost,
         signature=output.signature,
     )
     if scored == len(rows):
         return cell
     status = "partial" if scored else "failed" if set(became) == {"failed"} else "unscored"
-    return msgspec.structs.replace(cell, status=status, reason=_why(answers))
+    return replace(cell, status=status, reason=_why(answers))
 
 
 def _why(answers: Iterable[Prediction | Score]) -> str:
@@ -516,9 +516,8 @@ class _Work:
                 )
             )
         predictions = output.answers[:split] if system.marks else ()
-        direction = system.about.direction or ""
-        about = system.name, direction, of_test, of_dev, seen, output.key
-        return msgspec.structs.replace(cell, notes=of_test.notes), Judgement(*about, predictions)  # type: ignore[arg-type]
+        about = system.name, system.about.direction or "", of_test, of_dev, seen, output.key
+        return replace(cell, notes=of_test.notes), Judgement(*about, predictions)  # type: ignore[arg-type]
 
     def _unsuited(self, system: System, level: Level) -> str | None:
         """Why a system is not asked."""
@@ -552,8 +551,7 @@ class _Work:
         """What is judged: without labels, and with the other responses that self-consistency needs."""
         from veriglot.scorers.pairwise import with_other_responses
 
-        bare = [msgspec.structs.replace(sample, annotations=()) for sample in self._data.samples]
-        rows = with_other_responses(bare)
+        rows = with_other_responses([replace(sample, annotations=()) for sample in self._data.samples])
         if grain == "response":
             return rows
         size = len(self._data.test)
@@ -574,12 +572,12 @@ class _Work:
         typed = table.level == "response" and grain_of_types(table.samples, self._entry.annotator) == "response"
         if not system.marks:
             opinion = Opinion.of_scorer(answers, system.about.direction or "", system.entry.threshold)  # type: ignore[arg-type]
-            return replace(opinion, untyped="a scorer names no types") if typed else opinion
+            return dataclasses.replace(opinion, untyped="a scorer names no types") if typed else opinion
         opinion = Opinion.of_detector(table, answers, system.threshold)  # type: ignore[arg-type]
         if not typed:
             return opinion
         try:
             types, right = response_types(table.samples, answers, self._entry.annotator, system.taxonomy)  # type: ignore[arg-type]
         except UsageError as error:
-            return replace(opinion, untyped=error.message.rstrip("."))
-        return replace(opinion, types=types, right=right)
+            return dataclasses.replace(opinion, untyped=error.message.rstrip("."))
+        return dataclasses.replace(opinion, types=types, right=right)

@@ -57,7 +57,7 @@ class Guesses(logging.Handler):
         super().__init__()
         self._shown = shown
         self._logger = logging.getLogger("veriglot.formats")
-        self._lines: set[str] = set()
+        self._lines = set[str]()
 
     def emit(self, record: logging.LogRecord) -> None:
         """One line."""

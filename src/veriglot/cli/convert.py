@@ -87,8 +87,7 @@ def convert(options: ConvertOptions) -> int:
         for line in _account_of(labels):
             say(line)
     if options.json:
-        lost = losses.as_data() if losses else None
-        files = {"files": report.as_rows(), "unread": report.unread, "losses": lost}
+        files = {"files": report.as_rows(), "unread": report.unread, "losses": losses.as_data() if losses else None}
         print_json(files if labels is None else {**files, "predictions": labels.as_data()})
     elif options.summary:
         print("\n".join(_report_lines(report)))

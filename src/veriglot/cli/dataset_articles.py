@@ -180,8 +180,7 @@ def articles(
     """
     tag = get_language(edition).tag
     path = Path(output)
-    wanted = _one_of(dump=dump, category=category, titles=titles, people=people)
-    if wanted is None:
+    if _one_of(dump=dump, category=category, titles=titles, people=people) is None:
         count = count or 1000
         most_pages = most_pages or 100 * count
     order = ArticleOrder(
@@ -455,7 +454,7 @@ def _report_lines(report: FilterReport) -> Iterator[str]:
         yield f"  {report.not_drawn:>9,}  not drawn"
     for filter_ in report.filters:
         yield f"  {filter_.dropped:>9,}  of {filter_.judged:,} dropped by {filter_.name}: {filter_.rule}"
-        for reason, count in sorted(filter_.reasons.items(), key=lambda item: -item[1]):
+        for reason, count in filter_.reasons.most_common():
             yield f"             {count:,} {reason}"
         if filter_.unchecked:
             yield f"  {filter_.unchecked:>9,}  of {filter_.judged:,} NOT CHECKED by {filter_.name}"

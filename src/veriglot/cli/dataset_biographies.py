@@ -123,13 +123,12 @@ class BiographiesOptions(Options):
         search = None
         if not self.people:  # all of them are described and counted, and chosen from later
             wanted = max(self.popularity.candidates or 10 * self.count, self.count)
-            servers = (self.wikidata.wikidata_server, self.wikidata.views_server)
             search = PeopleOrder(
                 tags,
                 wanted,
                 wanted,
                 self.seed,
-                servers,
+                (self.wikidata.wikidata_server, self.wikidata.views_server),
                 min_editions,
                 views_in=counted,
                 views_from=self.popularity.views_from,
@@ -373,8 +372,7 @@ def _given(order: _SetOrder, articles: Sequence[str], stack: ExitStack, aside: l
         aside.append(RejectedPerson(row.meta.get("item", ""), "unusable", {}, row.language, f"article {row.id}: {why}"))
 
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="veriglot-")))
-    shelf = stack.enter_context(AnswerCache(folder))
-    return given_articles(references(articles, order.part), shelf, note)
+    return given_articles(references(articles, order.part), stack.enter_context(AnswerCache(folder)), note)
 
 
 def _write(path: Path, rows: Any) -> None:

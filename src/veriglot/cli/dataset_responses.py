@@ -58,8 +58,7 @@ def responses(
     source = Queries(queries, reading)
     asked = seeds_of(seeds)
     if dry_run:
-        plans = {each.name: budget(source.rows(), each, design=design, seeds=asked) for each in respondents}
-        print_json(plans)
+        print_json({each.name: budget(source.rows(), each, design=design, seeds=asked) for each in respondents})
         return 0
     tallies = ask(source, respondents, connection, Path(output), design=design, seeds=asked, run=run)
     code = max(tell(path, tally) for path, tally in tallies.items())

@@ -207,8 +207,7 @@ def _show(account: Account) -> None:
         for scorer in sample.scorers
     ]
     print()
-    heads = ("scorer", "scored", "worst", "up to", "percentile", "up to", "drawn", "in sample")
-    Table("", heads, rows).print()
+    Table("", ("scorer", "scored", "worst", "up to", "percentile", "up to", "drawn", "in sample"), rows).print()
     print(
         f"\n{sample.worst:,} worst + {sample.drawn:,} drawn = {sample.union:,}; {sample.sample:,} in the sample, in"
         f" {sample.groups:,} groups of near-duplicates, the largest of {sample.largest_group:,}."

@@ -146,8 +146,7 @@ def detect(options: DetectOptions) -> int:
     assert options.limit is None or options.limit >= 0  # a wrong one is to be known before the work
     _check_ray(options)
     _check_shard(options)
-    live = to_stdout and STDIN in options.inputs
-    account = Account(quiet=options.quiet, live=live)
+    account = Account(quiet=options.quiet, live=to_stdout and STDIN in options.inputs)
     if options.is_pair:
         return _pair(options, account)
     if not options.inputs:
@@ -163,14 +162,10 @@ def detect(options: DetectOptions) -> int:
     known_tag(options.language)  # a wrong name is to be known before the detector loads
     if options.engine == "ray":
         _on_ray(options, inputs, account)
-        code = account.close()
-        return _verdict(options, account.tally) or code
-    jobs = jobs_for(inputs, options.processes)
-    with Engine(options.recipe, jobs=jobs) as engine:
-        if to_stdout:
-            _to_stdout(options, inputs, engine, account)
-        else:
-            _to_files(options, inputs, engine, account)
+    else:
+        with Engine(options.recipe, jobs=jobs_for(inputs, options.processes)) as engine:
+            run = _to_stdout if to_stdout else _to_files
+            run(options, inputs, engine, account)
     code = account.close()
     return _verdict(options, account.tally) or code
 
@@ -386,8 +381,7 @@ def _rows(
 
     def rows() -> Iterator[Sample | FailedRow]:
         # Ids may not recur: a prediction is told from others of its output by its id alone.
-        seen = SeenIds()
-        every = rows_of(inputs, language=tag, report=report, alone=alone, seen=seen, columns=options.columns)
+        every = rows_of(inputs, language=tag, report=report, alone=alone, seen=SeenIds(), columns=options.columns)
         return options.part.rows(every)
 
     return rows

@@ -103,8 +103,7 @@ def _detector(name: str) -> Json:
             return {"name": name, "status": _NEEDS_OPTION, "problem": problem}
         detector = load(name)
         evidence = (Evidence("The mill was built in 1874."),)
-        sample = Sample("s", "It was built in 1901.", evidence=evidence, language="en")
-        (prediction,) = detector.predict([sample])
+        (prediction,) = detector.predict([Sample("s", "It was built in 1901.", evidence=evidence, language="en")])
     except MissingExtraError as error:
         return {"name": name, "status": _NEEDS_EXTRA, "problem": str(error)}
     except MissingWeightsError as error:

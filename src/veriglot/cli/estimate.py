@@ -179,8 +179,7 @@ def _planned(cell: Counted, estimator: Estimator, half_width: float, confidence:
     size = partial(
         plan_sample_size, tallies, profile, half_width, estimator=estimator, confidence=confidence, labels=labels
     )
-    more = None if estimator is Estimator.RAW else size(of="labels")
-    return _Planned(cell.model, cell.language, size(), more)
+    return _Planned(cell.model, cell.language, size(), None if estimator is Estimator.RAW else size(of="labels"))
 
 
 def _show_plans(plans: Sequence[_Planned], half_width: float, estimator: Estimator, form: str | None) -> None:
@@ -199,8 +198,7 @@ def _show_plans(plans: Sequence[_Planned], half_width: float, estimator: Estimat
             )
             for plan in plans
         ]
-        heads = "model language estimator half_width now responses labelled"
-        sys.stdout.write(Table.named("", heads, rows).to_csv())
+        sys.stdout.write(Table.named("", "model language estimator half_width now responses labelled", rows).to_csv())
         return
     plan_rows = [
         (

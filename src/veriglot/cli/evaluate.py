@@ -151,8 +151,7 @@ def _from_counts(options: EvaluateOptions) -> Evaluation:
     }
     if len(parts) > 1:
         about["data"] = digest(str(part.about.get("data")) for part in parts)
-    joined = CountsFile(Counts.join([part.counts for part in parts]), coverage, about)
-    return measured(joined, **options.figures)
+    return measured(CountsFile(Counts.join([part.counts for part in parts]), coverage, about), **options.figures)
 
 
 def _measured(options: EvaluateOptions, account: Account, confidences: Rows | None) -> Evaluation:
@@ -354,12 +353,11 @@ def _plain(evaluation: Evaluation, calibration: Calibration | None) -> dict[str,
         for tag, table in evaluation.reliability().items()
         if any(r.units for r in table)
     }
-    coverage = {tag: {**asdict(row), "share": row.share} for tag, row in evaluation.coverage.items()}
     plain = {
         "signature": evaluation.signature,
         "about": evaluation.stored.about,
         "notes": evaluation.notes,
-        "coverage": coverage,
+        "coverage": {tag: {**asdict(row), "share": row.share} for tag, row in evaluation.coverage.items()},
         "figures": [asdict(figure) for figure in evaluation.figures],
         "reliability": rows,
     }
@@ -465,11 +463,10 @@ def _show_figures(evaluation: Evaluation, levels: Sequence[str]) -> None:
 def _print_figures(figures: Sequence[MetricResult], title: str, counted: str, names: dict[str, str]) -> None:
     if all(figure.value is None for figure in figures):
         return  # the notes say why
-    languages = _shown_languages(figure.language for figure in figures)
     by_key = {(figure.name, figure.language): figure for figure in figures}
     present = {head: name for head, name in names.items() if name in {each.name for each in figures}}
     rows = []
-    for tag in languages:
+    for tag in _shown_languages(figure.language for figure in figures):
         first = by_key[next(iter(present.values())), tag]
         cells = [_cell(by_key.get((name, tag))) for name in present.values()]
         counts = (f"{first.n_responses:,}", percent(first.coverage), f"{first.n_units:,}", percent(first.prevalence))
@@ -489,8 +486,7 @@ def _print_types(evaluation: Evaluation) -> None:
         f1 = by_key.get((level, "f1", POOLED))
         if f1 is not None:
             cells = [_cell(by_key[level, measure, POOLED]) for measure in _RATES.values()]
-            row = (name, f"{f1.n_units:,}", percent(f1.prevalence), *cells, _cell(by_key[level, "f1", MEAN]))
-            rows.append(row)
+            rows.append((name, f"{f1.n_units:,}", percent(f1.prevalence), *cells, _cell(by_key[level, "f1", MEAN])))
     if rows:
         unit = evaluation.counts.unit
         heads = ("type", unit, "prevalence", *_RATES, "mean F1")

@@ -192,8 +192,7 @@ class Connection(Options):
         if self.max_calls is not None or self.max_tokens_spent is not None:
             limits = Limits(self.max_calls, self.max_tokens_spent)
         output = output.resolve()  # `.` has no name
-        folder = self.cache or beside(output, ".calls")
-        client = connect(name, cache=folder, limits=limits, **options)
+        client = connect(name, cache=self.cache or beside(output, ".calls"), limits=limits, **options)
         try:
             yield client
         finally:
@@ -282,7 +281,7 @@ def print_plan(prices: tuple[float, float] | None = None, **plan: int) -> None:
     if prices is not None:
         spent = plan["tokens_in"] * prices[0] + plan["tokens_out"] * prices[1]
         money["money"] = round(spent / 1e6, 4)
-    print_json({**plan, **money})
+    print_json(plan | money)
 
 
 def show_account(
@@ -309,7 +308,7 @@ def show_account(
     total = account.total
     if json:
         money = {} if prices is None else {"money": round(total.money(*prices), 4)}
-        print_json({**msgspec.to_builtins(account), **money})
+        print_json(msgspec.to_builtins(account) | money)
         return
 
     rows = {tag: list(cells(part)) for tag, part in account.languages.items()}

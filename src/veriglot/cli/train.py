@@ -86,10 +86,9 @@ def tokens(config: str, *, dry_run: bool = False, json: bool = False) -> None:
         if json:
             print_json(plan)
             return
-        left_out = ", ".join(f"{count:,} {reason}" for reason, count in plan.left_out.items())
         shown = [
             ("rows to train on, to validate on", f"{plan.rows:,}, {plan.validation:,}"),
-            ("rows left out", left_out or "none"),
+            ("rows left out", ", ".join(f"{count:,} {reason}" for reason, count in plan.left_out.items()) or "none"),
             ("rows whose evidence is cut to fit", f"{plan.cut:,}"),
             ("tokens of an epoch", f"{plan.tokens:,}"),
             ("checkpoints, steps in all", f"{plan.checkpoints:,}, {plan.steps:,}"),
@@ -146,8 +145,7 @@ def stacking(data: list[str], *, members: str, output: str, annotator: str | Non
     from veriglot.training.calibration import train_stacking
 
     account = Account(quiet=False)
-    inputs = find_inputs(data, skipped=account.warn)
-    samples = account.samples(rows_of(inputs, report=account.report), stop=True)
+    samples = account.samples(rows_of(find_inputs(data, skipped=account.warn), report=account.report), stop=True)
     ensemble, rows = train_stacking(samples, read_members(members), annotator=annotator, seed=seed)
     write_json(Path(output), ensemble, indent=2)
     show_measured(

@@ -165,8 +165,7 @@ def given_articles(
 
 def _named(reference: Reference, person: str, tag: str) -> Reference:
     """The reference under the id that the prompt has too."""
-    meta = {**reference.meta, "item": person}
-    return replace(reference, id=f"{person}-{tag}", language=tag, meta=meta)
+    return replace(reference, id=f"{person}-{tag}", language=tag, meta={**reference.meta, "item": person})
 
 
 class RejectedPerson(Record, omit_defaults=True):
@@ -424,12 +423,10 @@ class _SetJob(msgspec.Struct):
             annotations = self.labels.of(sample)
             cell.labelled += bool(annotations)
             evidence = (article.evidence,) if article is not None else ()
-            against = replace(sample, evidence=evidence, annotations=annotations)
-            self._write("reference.jsonl", against)
+            self._write("reference.jsonl", replace(sample, evidence=evidence, annotations=annotations))
             if other is not None:
                 id_, meta = f"{sample.id}/{self.cross}", {**sample.meta, "response": sample.id}
-                crossed = replace(sample, id=id_, evidence=(other.evidence,), meta=meta)
-                self._write(f"{self.cross}.jsonl", crossed)
+                self._write(f"{self.cross}.jsonl", replace(sample, id=id_, evidence=(other.evidence,), meta=meta))
                 cell.cross += 1
             self.without_cross += crosses and other is None
         for sample, sister in permutations(accepted, 2):
@@ -442,7 +439,7 @@ def _marked(sample: Sample, verdict: Verdict) -> Sample:
     notes = {"group": sample.meta["person"], "identified": verdict.language, "identified_with": verdict.confidence}
     if refuses(sample.response, sample.language):
         notes["refused"] = True
-    return replace(sample, meta={**sample.meta, **notes})
+    return replace(sample, meta=sample.meta | notes)
 
 
 def _pair(sample: Sample, sister: Sample) -> Sample:
@@ -557,7 +554,7 @@ def write_sets(
     spent = None if prices is None else total["tokens_in"] * prices[0] + total["tokens_out"] * prices[1]
     manifest = FactualManifest(
         veriglot=__version__,
-        made_by={**order, **settings},
+        made_by=order | settings,
         made_from=made_from,
         people=account["people"],
         articles=account["articles"],

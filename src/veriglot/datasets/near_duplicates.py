@@ -63,8 +63,7 @@ _PRIME = np.uint64(0x100000001B3)
 @cache
 def dense_table() -> Bools:
     """Whether a code point is of a script whose letters are syllables or words."""
-    dense = np.array([name in _DENSE for name in script_names()])
-    return dense[script_table()]
+    return np.array([name in _DENSE for name in script_names()])[script_table()]
 
 
 def shingles(texts: Sequence[str]) -> tuple[UInt64s, Int64s]:
@@ -217,10 +216,9 @@ def similar_pairs(texts: Sequence[str], near: float) -> Iterator[tuple[int, int]
             yield first, number
     numbers = sorted(first_of.values())
     sets = shingle_sets([texts[number] for number in numbers])
-    holders: dict[int, list[int]] = defaultdict(list)  # by n-gram, of the texts so far
+    holders = defaultdict[int, list[int]](list)  # by n-gram, of the texts so far
     for index, own in enumerate(sets):
-        shared = Counter(chain.from_iterable(map(holders.__getitem__, own.tolist())))
-        for other, count in shared.items():
+        for other, count in Counter(chain.from_iterable(map(holders.__getitem__, own.tolist()))).items():
             if count >= near * (len(own) + len(sets[other]) - count) - 1e-9:
                 yield numbers[other], numbers[index]
         for ngram in own.tolist():

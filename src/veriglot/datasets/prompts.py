@@ -107,7 +107,7 @@ def _over(default: Table, own: Mapping[str, Any], field: str) -> Table:
         if key == _LANGUAGES and _LANGUAGES in default:
             require(isinstance(value, dict), "this is a table: a text for each language", inside)
             texts = ((tag, _text(default[_FALLBACK], text, f"{inside}.{tag}")) for tag, text in value.items())
-            result[key] = {**result[key], **{get_language(tag).tag: text for tag, text in texts}}
+            result[key] = result[key] | {get_language(tag).tag: text for tag, text in texts}
             continue
         known = [name for name in default if not (field and name in _FIXED)]
         if key not in known:

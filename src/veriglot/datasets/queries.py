@@ -250,7 +250,7 @@ def person_from(data: Any) -> NamedPerson:
     titles, labels, names = (
         {tag: name for tag, name in texts.items() if isinstance(name, str) and name.strip()} for texts in listed
     )
-    names = {**titles, **labels, **names}
+    names = titles | labels | names
     if not names:
         raise InputError("the person has no name in any language", field="names")
     meta = {key: value for key, value in data.items() if key not in {"id", "item", *_NAMES} and value is not None}

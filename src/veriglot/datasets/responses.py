@@ -181,9 +181,9 @@ class Respondent(StrictRecord):
         }
         settings: dict[str, Any] = {"model": self.model, "prompt": self.prompt}
         settings |= {"completion": True} if self.completion else {}
-        settings |= {**self.settings.given(), **self.settings.extra}
+        settings |= self.settings.given() | self.settings.extra
         generator = Generator(self.name, self.revision, planned.seed, settings)
-        meta = {**planned.query.meta, **{key: value for key, value in notes.items() if value is not None}}
+        meta = planned.query.meta | {key: value for key, value in notes.items() if value is not None}
         return replace(planned.query, id=planned.id, response=text, generator=generator, annotations=(), meta=meta)
 
 
@@ -250,7 +250,7 @@ def responses(
             "revision": respondent.revision,
             "prompt": respondent.prompt,
             "completion": respondent.completion,
-            "settings": {**respondent.settings.given(), **respondent.settings.extra},
+            "settings": respondent.settings.given() | respondent.settings.extra,
             "design": design,
             "seeds": ",".join("-" if seed is None else str(seed) for seed in seeds),
         },

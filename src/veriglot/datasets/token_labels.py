@@ -281,10 +281,9 @@ def _labelled(
             return "cut"
         return "merged" if span.start in starts and span.end in ends else "widened"
 
-    became = Counter(map(outcome, dict.fromkeys(spans)))
     return LabelledRow(
         sample.id, sample.language, layer.annotator, layer.taxonomy, sample.response, result.ids, result.offsets,
-        result.labels, result.cut, dict(sorted(became.items())),
+        result.labels, result.cut, dict(sorted(Counter(map(outcome, dict.fromkeys(spans))).items())),
     )  # fmt: skip
 
 
@@ -347,13 +346,12 @@ def _write_parquet(rows: Iterator[LabelledRow], target: Path) -> None:
     import pyarrow as arrow
 
     text, number = arrow.string(), arrow.int32()
-    counts = arrow.struct([(name, number) for name in ("exact", "cut", "widened", "merged")])
     schema = arrow.schema(
         [
             ("id", text), ("language", text), ("annotator", text), ("taxonomy", text), ("text", text),
             ("input_ids", arrow.list_(number)),
             ("offsets", arrow.list_(arrow.list_(number, 2))), ("labels", arrow.list_(text)), ("cut", number),
-            ("spans", counts),
+            ("spans", arrow.struct([(name, number) for name in ("exact", "cut", "widened", "merged")])),
         ]
     )  # fmt: skip
     with parquet_module().ParquetWriter(target, schema) as writer:

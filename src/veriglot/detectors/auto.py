@@ -106,7 +106,7 @@ class Recorded(Versioned, kw_only=True):
         They are compared on the data sets that all of them have a figure on. Where there is no such data set, the one
         that has figures on fewest is left out, and so on.
         """
-        table: dict[Known, dict[str, float]] = defaultdict(dict)
+        table = defaultdict[Known, dict[str, float]](dict)
         for figure in self.figures:
             if figure.language == language and figure.setting == setting and figure.known in among:
                 table[figure.known][figure.data] = figure.value
@@ -271,7 +271,7 @@ def _best(
         key: Any = (known.name, known.options)
         if key not in by_options:
             own = {name: msgspec.json.decode(text) for name, text in known.options}
-            by_options[key] = load_if_here(known.name, **{**own, **options})
+            by_options[key] = load_if_here(known.name, **(own | options))
         detector = by_options[key]
         if detector is not None and detector.name == known.revision:
             here[known] = detector

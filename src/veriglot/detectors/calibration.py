@@ -102,8 +102,7 @@ Curve = Platt | Isotonic
 def logit(confidences: Float64s) -> Float64s:
     """The log odds of confidences from 0 to 1, rounded to `DIGITS` and kept from the ends; NaN stays NaN."""
     clipped = np.clip(np.round(confidences, DIGITS), _EDGE, 1.0 - _EDGE)
-    odds: Float64s = np.log(clipped / (1.0 - clipped))
-    return odds
+    return np.log(clipped / (1.0 - clipped))
 
 
 def curved(curve: Curve, confidences: Float64s) -> Float64s:

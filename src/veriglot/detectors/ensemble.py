@@ -280,7 +280,7 @@ def _labeller(
     spans_of_words = [span_of_each(bounds, prediction.spans or ()) for _, prediction in scored]
 
     def label(low: int, high: int) -> SpanLabel:
-        weights: dict[str, float] = defaultdict(float)
+        weights = defaultdict[str, float](float)
         evidence: dict[Pointer, None] = {}
         for (member, prediction), of_word, confidences in zip(scored, spans_of_words, given.T, strict=True):
             for word in range(low, high):

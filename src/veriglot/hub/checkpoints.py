@@ -414,7 +414,7 @@ _ACCEPTED = "VERIGLOT_ACCEPT_LICENCES"
 _CACHED = re.compile(r"models--(?P<owner>[^/\\]+?)--(?P<name>[^/\\]+)")  # a folder of the hub's cache
 _STATED = re.compile(r"^license(_name)?:[ \t]*['\"]?(?P<name>[\w.+-]+)", re.MULTILINE)
 _LONGEST_CARD = 1 << 20
-_shown: set[str] = set()
+_shown = set[str]()
 
 
 class _Card(Record):
@@ -424,8 +424,7 @@ class _Card(Record):
 
 @cache
 def _known() -> dict[str, _Card]:
-    cards = packaged(__package__, "cards.json", list[_Card])
-    return {name: card for card in cards for name in card.names}
+    return {name: card for card in packaged(__package__, "cards.json", list[_Card]) for name in card.names}
 
 
 def card_of(checkpoint: str | Path) -> _Card | None:

@@ -135,8 +135,7 @@ class Settings(StrictRecord, omit_defaults=True):
 
     def over(self, below: Settings) -> Settings:
         """These settings, and those of `below` where these leave a value to the server."""
-        merged = {**below.given(), **self.given()}
-        return Settings(**merged, extra={**below.extra, **self.extra})
+        return Settings(**(below.given() | self.given()), extra=below.extra | self.extra)
 
 
 # Settings with names, as papers used them.

@@ -162,7 +162,7 @@ class OpenAI(Client):
         self.signature = signature(
             client=self.name, server=identity or self._session.base_url, kind=server, revision=revision
         )
-        self._schemas_refused: set[str] = set()
+        self._schemas_refused = set[str]()
 
     def close(self) -> None:
         """Let go of the connections; waits end."""
@@ -236,7 +236,7 @@ class OpenAI(Client):
         if request.schema is not None:
             wanted = {"name": "answer", "strict": True, "schema": request.schema}
             sent["response_format"] = {"type": "json_schema", "json_schema": wanted}
-        return {**sent, **request.settings.extra}
+        return sent | request.settings.extra
 
 
 @cache

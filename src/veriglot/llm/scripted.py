@@ -120,7 +120,7 @@ def _follow(rule: Rule, match: re.Match[str], request: Request) -> Reply:
     words, bound, finish = list(re.finditer(r"\S+", text)), request.settings.max_tokens, rule.finish
     if bound is not None and len(words) > bound:
         text, finish = text[: words[bound - 1].end()], "length"
-    used = {**request.settings.given(), **request.settings.extra}
+    used = request.settings.given() | request.settings.extra
     return Reply(text, finish, len(request.text.split()), len(text.split()), model=request.model, settings=used)
 
 

@@ -133,7 +133,7 @@ class Local(Client):
         if given.get("top_k", 1) < 0:
             given["top_k"] = 0
         generation = transformers.GenerationConfig.from_dict(self._model.generation_config.to_dict())
-        unknown = generation.update(**{**given, **settings.extra})
+        unknown = generation.update(**(given | settings.extra))
         if unknown:
             raise UsageError(
                 f"The transformers library has no setting {', '.join(sorted(unknown))}.",
@@ -161,8 +161,7 @@ class Local(Client):
 
     def _generate(self, request: Request, ids: torch.Tensor, generation: transformers.GenerationConfig) -> Reply:
         generation.output_logits = request.logprobs
-        devices = [self._device] if self._device.type == "cuda" else []
-        with torch.random.fork_rng(devices=devices):
+        with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):
             if request.seed is not None:
                 torch.manual_seed(request.seed)
             output = self._model.generate(

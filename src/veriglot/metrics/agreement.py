@@ -144,8 +144,7 @@ def _group_disorder(annotators: Sequence[Placed], sizes: Sequence[int]) -> float
     before = np.concatenate([[0], np.cumsum(sizes)])
     member, column = np.nonzero(groups < np.array(sizes))
     row = before[column] + groups[member, column]
-    shape = (int(before[-1]), len(groups))
-    members = _scipy("sparse").csr_array((np.ones(len(row)), (row, member)), shape=shape)
+    members = _scipy("sparse").csr_array((np.ones(len(row)), (row, member)), shape=(int(before[-1]), len(groups)))
     solution = optimize.milp(
         costs,
         integrality=np.ones(len(groups)),
@@ -399,7 +398,7 @@ def agreement_figures(
 
 def _strata(texts: Sequence[Layered]) -> list[str]:
     """Where each text is drawn from: its language; one text drawn from itself would make an interval of no width."""
-    ids: dict[str, set[str]] = defaultdict(set)
+    ids = defaultdict[str, set[str]](set)
     for text in texts:
         ids[text.language].add(text.id)
     return [text.language if len(ids[text.language]) > 1 else "single texts" for text in texts]

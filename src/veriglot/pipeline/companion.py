@@ -272,7 +272,7 @@ class _Process:
 
     def __init__(self, command: list[str]) -> None:
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._errors: deque[bytes] = deque(maxlen=_KEPT_LINES)
+        self._errors = deque[bytes](maxlen=_KEPT_LINES)
         # Our own path is not theirs: what is installed beside us must not be found there.
         variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
         try:

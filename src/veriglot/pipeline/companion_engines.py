@@ -110,8 +110,7 @@ class Comet:
         return answers
 
     def _scored(self, rows: Rows) -> Rows:
-        samples = [{"src": row["source"], "mt": row["response"]} for row in rows]
-        inputs = self._network.prepare_for_inference(samples)
+        inputs = self._network.prepare_for_inference([{"src": row["source"], "mt": row["response"]} for row in rows])
         self._seen.clear()
         with self._torch.inference_mode():
             output = self._network.predict_step(self._moved(inputs))

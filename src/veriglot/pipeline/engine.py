@@ -154,8 +154,7 @@ class Description(Record):
         """Describe a detector or a scorer."""
         if _is_scorer(maker):
             return cls(maker.name, "", 1.0, maker.signature, "scorer")
-        offers = getattr(maker, "offers", ())
-        return cls(maker.name, maker.taxonomy, maker.threshold, maker.signature, offers=offers)
+        return cls(maker.name, maker.taxonomy, maker.threshold, maker.signature, offers=getattr(maker, "offers", ()))
 
 
 def _is_scorer(maker: Detector | Scorer) -> TypeIs[Scorer]:
@@ -326,7 +325,7 @@ class Service:
         self._context = multiprocessing.get_context("spawn")  # safe whatever threads the caller runs
         self._recipe = pickle.dumps(make)
         self._deaths_at_start = 0
-        self._waiting: deque[_Share[Any]] = deque()
+        self._waiting = deque[_Share[Any]]()
         self._workers: list[_Worker] = []
         self._bell, self._ringer = self._context.Pipe(duplex=False)
         self._rung = self._stops = False

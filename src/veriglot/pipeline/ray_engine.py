@@ -370,7 +370,7 @@ class Cluster:
         self._class = self._ray.remote(_Judge)
         self._actors: list[_Actor] = []
         self._calls: dict[Any, _Actor] = {}  # what each actor has in hand
-        self._waiting: deque[_Share] = deque()
+        self._waiting = deque[_Share]()
         try:
             gpus, there = _gpus(gpu), self._ray.cluster_resources()
             self._gpus = gpus if "GPU" in there else 0.0
@@ -580,8 +580,7 @@ class Cluster:
             self._waiting.extendleft(reversed(share.after_death()))
             return None
         reason = f"its worker died {_TRIES} times over this sample ({type(error).__name__})"
-        failed = [failed_answer(sample, self.description, reason) for sample in share.samples]
-        return share, _Answer(failed)
+        return share, _Answer([failed_answer(sample, self.description, reason) for sample in share.samples])
 
 
 def open_engine(

@@ -485,8 +485,7 @@ def t_test(
 
 def _flat(values: Array, *scale: Array) -> bool:
     """Whether values do not differ by more than their own rounding."""
-    largest = max(float(np.abs(part).max()) for part in scale)
-    return bool(np.ptp(values) <= 1e-14 * largest)
+    return bool(np.ptp(values) <= 1e-14 * max(float(np.abs(part).max()) for part in scale))
 
 
 _COEFFICIENTS = ("pearson", "spearman")

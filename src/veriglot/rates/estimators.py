@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -510,8 +510,7 @@ def estimate(
         if rates.tpr is None or rates.fpr is None:
             return RateEstimate(tuple(findings), np.full(draws, np.nan), value=None)
     drift = None if profile is None or rates is None else _drift(tallies, profile, rates)
-    case = _Case(tallies, share, seed, draws, profile, rates, labels, drift)
-    result = method.correct(case)
+    result = method.correct(_Case(tallies, share, seed, draws, profile, rates, labels, drift))
     quantile = NormalDist().inv_cdf((1.0 + confidence) / 2.0)
     findings, notes = [*findings, *result.findings], result.notes
     if drift is not None and drift.size > 0:
@@ -679,24 +678,18 @@ class _Method(NamedTuple):
 
 def _paper(case: _Case) -> _Correction:
     """Equation 1 of mFAVA. Precision over recall is the prevalence of the profile over the share that it marks."""
-    rates = case.measured
-    tpr, fpr, prevalence = (share.value for share in rates.known())
-    each = prevalence / (prevalence * tpr + (1.0 - prevalence) * fpr or math.inf)  # it may have marked nothing
-    value = case.share.value * each if tpr > 0 else math.nan
+    factor, drawn = _paper_factor(case.measured)
+    value = case.share.value * factor if case.measured.known()[0].value > 0 else math.nan
     drift, drifted = case.drifted("marked")
-    drawn = rates.prevalence_draws
-    drawn = drawn / (drawn * rates.tpr_draws + (1 - drawn) * rates.fpr_draws)
-    return _Correction(value, (case.marked + drifted) * drawn, drift=drift * each)
+    return _Correction(value, (case.marked + drifted) * drawn, drift=drift * factor)
 
 
 def _paper_factor(rates: DetectorRates) -> tuple[float, Array]:
     """Precision over recall: unsupported units over marked ones, in the profile's data (mFAVA, equation 1)."""
-
-    def over_recall(prevalence: Any, tpr: Any, fpr: Any) -> Any:
-        return prevalence / (prevalence * tpr + (1 - prevalence) * fpr)
-
     tpr, fpr, prevalence = (share.value for share in rates.known())
-    return over_recall(prevalence, tpr, fpr), over_recall(rates.prevalence_draws, rates.tpr_draws, rates.fpr_draws)
+    factor = prevalence / (prevalence * tpr + (1 - prevalence) * fpr or math.inf)  # it may have marked nothing
+    drawn = rates.prevalence_draws
+    return factor, drawn / (drawn * rates.tpr_draws + (1 - drawn) * rates.fpr_draws)
 
 
 def _label_shift(case: _Case) -> _Correction:
@@ -714,7 +707,7 @@ def _label_shift(case: _Case) -> _Correction:
 def _label_shift_factor(rates: DetectorRates) -> tuple[float, Array]:
     tpr, fpr, _ = (share.value for share in rates.known())
     gaps = rates.tpr_draws - rates.fpr_draws
-    return 1 / (tpr - fpr), np.divide(1.0, gaps, out=np.full(len(gaps), np.nan), where=gaps > 0)
+    return 1 / (tpr - fpr), 1 / np.where(gaps > 0, gaps, np.nan)
 
 
 def _mixture(case: _Case) -> _Correction:
@@ -738,8 +731,7 @@ def _prediction_powered(case: _Case) -> _Correction:
         raise UsageError(
             "The estimator ppi needs labels of people for some of the responses.", "Give them with --labels."
         )
-    generator = _generator(case.seed, case.tallies, 3)
-    result = rectified(case.tallies, case.labels, draws=case.draws, generator=generator)
+    result = rectified(case.tallies, case.labels, draws=case.draws, generator=_generator(case.seed, case.tallies, 3))
     if result is None:
         return _Correction(math.nan, np.full(case.draws, np.nan), ["no labelled response has a unit"])
     findings = label_findings(result.clusters, result.unsupported, result.supported)

@@ -367,8 +367,7 @@ class Prediction(Record, omit_defaults=True):
 
     def __post_init__(self) -> None:
         marked = Verdict.UNSUPPORTED if self.spans else Verdict.SUPPORTED
-        verdict = Verdict.NOT_CHECKED if self.spans is None else marked
-        msgspec.structs.force_setattr(self, "verdict", verdict)
+        msgspec.structs.force_setattr(self, "verdict", Verdict.NOT_CHECKED if self.spans is None else marked)
         if self.status is Status.SCORED:
             if self.spans is None or self.score is None:
                 raise ValueError("a scored prediction has `spans` (possibly empty) and a `score`")

@@ -95,8 +95,7 @@ class Alti(ForcedDecoding):
         with torch.inference_mode():
             source, _ = _shares(network.model.base_model, ids, mask, torch.cat([begin, labels[:, :-1]], 1))
         counted = produced.bool() & self._counted(labels)
-        of_source = source.sum(-1).double()
-        results = [shares[tokens] for shares, tokens in zip(of_source, counted, strict=True)]
+        results = [shares[tokens] for shares, tokens in zip(source.sum(-1).double(), counted, strict=True)]
         return [
             Measured(float(shares.mean()), {"tokens": float(len(shares)), "least": float(shares.min())})
             for shares in results

@@ -46,8 +46,7 @@ class _CompanionScorer(PairScorer):
 
     def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
         """See `PairScorer`."""
-        rows = [self._row(pair) for pair in pairs]
-        return answered(rows, lambda asked: map(self._read, self._companion.ask(asked)))
+        return answered([self._row(pair) for pair in pairs], lambda asked: map(self._read, self._companion.ask(asked)))
 
     def _row(self, pair: Pair) -> Json | NotScored:
         """What the engine is given of a pair; or why it is not asked."""

@@ -67,8 +67,7 @@ class Cosine(PairScorer):
                 if length:
                     results.append(Measured(float(np.clip(left @ right / length, -1.0, 1.0)), {}))
                 else:
-                    why = "a text without any token has no vector"
-                    results.append(NotScored(Status.NOTHING_TO_COMPARE, why))
+                    results.append(NotScored(Status.NOTHING_TO_COMPARE, "a text without any token has no vector"))
         return results
 
 

@@ -131,12 +131,8 @@ class Network:
                 f"The {what} {words!r} has no tokenizer.",
                 "Name the checkpoint of the right one by the option tokenizer.",
             )
-        self.tokenizer, self.model, self.device, self.room = (
-            loaded.tokenizer,
-            loaded.network,
-            loaded.device,
-            loaded.room,
-        )
+        self.tokenizer, self.model = loaded.tokenizer, loaded.network
+        self.device, self.room = loaded.device, loaded.room
         self.about: dict[str, str | None] = {
             "model": model,
             "revision": loaded.revision,

@@ -195,8 +195,7 @@ def tokens(text: str, language: str | None = None) -> tuple[str, ...]:
 
 def tokens_with_places(text: str, language: str | None = None) -> list[tuple[str, int, int]]:
     """The words of a text as `tokens` writes them, each with its place in the text: half-open, in code points."""
-    places = word_bounds(text, language).tolist()
-    return [(_form(text[start:end]), start, end) for start, end in places]
+    return [(_form(text[start:end]), start, end) for start, end in word_bounds(text, language).tolist()]
 
 
 @lru_cache(1 << 16)
@@ -317,8 +316,7 @@ class Rouge1(_Rouge):
         """N-grams in common, each as often as both sides hold it (Lin 2004, section 2); none crosses passages."""
         response_counts = Counter(_n_grams(response[0], self._n))
         evidence_counts = Counter(gram for passage in evidence for gram in _n_grams(passage, self._n))
-        matched = (response_counts & evidence_counts).total()
-        return Overlap(matched, response_counts.total(), evidence_counts.total())
+        return Overlap((response_counts & evidence_counts).total(), response_counts.total(), evidence_counts.total())
 
 
 class Rouge2(Rouge1):

@@ -91,8 +91,7 @@ class LengthRatio(SampleScorer):
             usual = usual_ratio(origin, target) if origin and target else None
             if usual is None:
                 pair = " to ".join(tag or "an unknown language" for tag in (origin, target))
-                reason = f"the usual length ratio of {pair} is not known"
-                return NotScored(Status.UNSUPPORTED_LANGUAGE, reason)
+                return NotScored(Status.UNSUPPORTED_LANGUAGE, f"the usual length ratio of {pair} is not known")
         response_length, source_length = _letters(sample.response), _letters(source)
         smoothing = max(self.smoothing, _LEAST)  # an empty response is infinitely too short, which no number says
         value = abs(math.log((response_length + smoothing) / (usual * source_length + smoothing)))

@@ -104,13 +104,13 @@ def _row(data: Any, number: int, asked: _Asked, offers: Sequence[Offer]) -> Samp
         raise InputError("a row is a JSON object with the keys response and evidence")
     _check_size(data)
     own = {name: data.pop(name) for name in ("detector", "strictness", "words") if data.get(name) is not None}
-    asked = from_mapping({**msgspec.structs.asdict(asked), **own}, _Asked)
+    asked = from_mapping(msgspec.structs.asdict(asked) | own, _Asked)
     offer = choice(offers, asked.detector, asked.strictness)
     data.pop("annotations", None)
     try:
         columns = columns_from([asked.map] if asked.map else [])
         # Labels count for nothing here: they are not read, so that none is logged or makes a row fail.
-        sample = sample_from_row(data, str(number), columns={**columns, **dict.fromkeys(LABEL_PARTS, "")})
+        sample = sample_from_row(data, str(number), columns=columns | dict.fromkeys(LABEL_PARTS, ""))
     except InputError as error:
         if "columns=" in error.remedy:
             error.remedy = "Send the texts under the keys response and evidence, or add ?map=response=KEY,evidence=KEY."
@@ -212,8 +212,7 @@ class _Calls:
         return json_response({"status": "ready" if ready else "not_ready"}, 200 if ready else 503)
 
     async def _metrics(self, _: Request) -> Response:
-        text = metrics_text(self.batcher, self.tally)
-        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(metrics_text(self.batcher, self.tally), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def _index(self, _: Request) -> Response:
         return self._page.index_response()
@@ -458,8 +457,7 @@ class _Front:
                 raise
             await _respond(error)(scope, receive, counted)
         finally:
-            known = path if path in self._paths else "other"
-            self._tally.count_call(known, status, time.monotonic() - began)
+            self._tally.count_call(path if path in self._paths else "other", status, time.monotonic() - began)
 
     def _check_key(self, request: Request) -> None:
         """Refuse whoever brings no key, or a wrong one; each is compared, in constant time."""
@@ -503,8 +501,7 @@ def _respond(error: BaseException) -> Response:
 
 def _log(number: str, error: BaseException) -> None:
     """Where an error arose, without its message, which may hold text of users."""
-    frames = "".join(traceback.format_tb(error.__traceback__))
-    _LOG.error("failure %s: %s\n%s", number, type(error).__name__, frames)
+    _LOG.error("failure %s: %s\n%s", number, type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
 
 
 async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001
@@ -566,9 +563,9 @@ class Tally:
     BOUNDS: ClassVar = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, float("inf"))
 
     def __init__(self) -> None:
-        self.calls: Counter[tuple[str, int]] = Counter()
-        self.rows: Counter[tuple[str, str]] = Counter()
-        self.buckets: Counter[float] = Counter()
+        self.calls = Counter[tuple[str, int]]()
+        self.rows = Counter[tuple[str, str]]()
+        self.buckets = Counter[float]()
         self.seconds = 0.0
 
     def count_call(self, path: str, status: int, seconds: float) -> None:

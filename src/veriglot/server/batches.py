@@ -16,7 +16,7 @@ from functools import partial
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from veriglot.detectors.registry import STRICTNESS, at_strictness, load_named
 from veriglot.errors import UsageError, VeriglotError
@@ -96,8 +96,7 @@ class Selection:
             groups[sample.meta["detector"], sample.meta["strictness"], sample.meta["words"]].append(index)
         predictions: dict[int, Prediction] = {}
         for (name, strictness, words), indices in groups.items():
-            detector = self._detector(name, strictness, words=words)
-            answers = detector.predict([samples[index] for index in indices])
+            answers = self._detector(name, strictness, words=words).predict([samples[index] for index in indices])
             predictions |= zip(indices, answers, strict=True)
         return [predictions[index] for index in range(len(samples))]
 
@@ -164,7 +163,7 @@ class Batcher:
         self.failed: Callable[[], None] = lambda: None
         self._seconds = 0.0  # that a row takes a process, lately
         self._numbers = count()
-        self._calls: deque[Call] = deque()  # those with rows that wait, in turn
+        self._calls = deque[Call]()  # those with rows that wait, in turn
         self.working: dict[str, tuple[_Row, float]] = {}
         self._lock = threading.Lock()
         self._ends = False
@@ -293,7 +292,7 @@ class Batcher:
                     self._calls.append(call)
                 if row.answer.cancelled():
                     continue
-                sample = msgspec.structs.replace(row.sample, id=str(next(self._numbers)))  # ids of calls may be alike
+                sample = replace(row.sample, id=str(next(self._numbers)))  # ids of calls may be alike
                 code_points += len(sample.response) + sum(len(passage.text) for passage in sample.evidence)
                 self.working[sample.id] = (row, now)
                 batch.append(sample)
@@ -311,7 +310,7 @@ class Batcher:
             row, since = self.working.pop(sample.id)
             self._seconds += ((now - since) / len(samples) - self._seconds) / 20
             if not row.answer.done():
-                row.answer.set_result(msgspec.structs.replace(prediction, id=row.sample.id))
+                row.answer.set_result(replace(prediction, id=row.sample.id))
 
     def _work(self) -> None:
         try:

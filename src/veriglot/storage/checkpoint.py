@@ -525,7 +525,7 @@ class Checkpoint:
                 self._continue(before, anew=retrying)
             if not self.finished:
                 self._manifest = self._present(before)
-                self._save(finished=False)
+                self._save()
         except BaseException:
             self._manifest = None  # what is there is not ours to describe
             self.close()
@@ -590,7 +590,7 @@ class Checkpoint:
         self.rows.close()
         self.failures.close()
         if self._manifest is not None and not self.finished:
-            self._save(finished=False)
+            self._save()
         self._manifest = None
         if self._lock is not None:
             self._lock.release()
@@ -693,9 +693,9 @@ class Checkpoint:
 
     def _note_time(self) -> None:
         if time.monotonic() - self._saved > _SAVE_EVERY:
-            self._save(finished=False)
+            self._save()
 
-    def _save(self, *, finished: bool) -> None:
+    def _save(self, *, finished: bool = False) -> None:
         assert self._manifest is not None
         self._saved = time.monotonic()
         self._manifest = replace(
@@ -721,7 +721,7 @@ def _matched(
     rows: Iterator[R | FailedRow], work: Callable[[Iterator[R]], Iterable[msgspec.Struct | FailedRow]]
 ) -> Iterator[msgspec.Struct | FailedRow]:
     """The results of `work`, each held against the row it belongs to, with the rows that could not be read between."""
-    waiting: deque[str | FailedRow] = deque()  # ids that `work` has taken and not answered, and what stands between
+    waiting = deque[str | FailedRow]()  # ids that `work` has taken and not answered, and what stands between
 
     def readable() -> Iterator[R]:
         for row in rows:

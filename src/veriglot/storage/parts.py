@@ -111,8 +111,7 @@ class Block:
     @property
     def failed(self) -> tuple[FailedRow, ...]:
         """The rows that could not be read, each with its number."""
-        numbered = enumerate(self.rows, self.start)
-        return tuple(replace(row, row=n) for n, row in numbered if isinstance(row, FailedRow))
+        return tuple(replace(row, row=n) for n, row in enumerate(self.rows, self.start) if isinstance(row, FailedRow))
 
 
 class PartFolder:
@@ -175,8 +174,7 @@ class PartFolder:
         """
         self._checkpoint.check()
         self._prepare()
-        blocks = self._blocks(rows, stop=stop)
-        self._checkpoint.run(blocks, lambda missing: make(missing, self))
+        self._checkpoint.run(self._blocks(rows, stop=stop), lambda missing: make(missing, self))
         listed = list(_listed(self.path))  # checked before, or written just now
         for path in set(self._files()) - {self.path / part.id for part in listed}:
             path.unlink()  # of a run that was given up: who reads all files of the folder may not meet it
@@ -204,8 +202,7 @@ class PartFolder:
 
     @staticmethod
     def _part(block: Block, outcome: Outcome, size: int, seconds: float, sha256: str) -> Part:
-        rounded = round(seconds, 3)
-        return Part(block.id, block.start, block.end, size, outcome, block.failed, rounded, sha256[:_HASH])
+        return Part(block.id, block.start, block.end, size, outcome, block.failed, round(seconds, 3), sha256[:_HASH])
 
     def _files(self) -> list[Path]:
         return [path for path in self.path.glob("part-*") if _OURS.fullmatch(path.name)]
@@ -300,5 +297,4 @@ def whole_manifest(folder: Path) -> Manifest:
     """
     parts, manifest = finished_parts(folder), Manifest.load(folder / _LIST)
     assert manifest is not None
-    tally = _tally(parts)
-    return replace(manifest, **tally.counts())
+    return replace(manifest, **_tally(parts).counts())

@@ -121,8 +121,8 @@ class Estimation:
         counted = unit or (profile.unit if profile is not None else "word")
         self.study = StudyEntry(unit=counted, estimator=self.estimators[0], **settings)
         self._profile = profile
-        self._detectors: set[str] = set()
-        self._signatures: set[str] = set()
+        self._detectors = set[str]()
+        self._signatures = set[str]()
 
     def watch(self, predictions: Iterable[Prediction]) -> Iterator[Prediction]:
         """The same predictions, noted as they pass."""

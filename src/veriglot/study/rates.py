@@ -410,8 +410,7 @@ def replicates(counted: Sequence[Counted], estimator: Estimator, made: Sequence[
         for each in counted
         for seed in sorted(each.seeds, key=lambda seed: (seed is None, seed or 0))
     ]
-    own = next((each.rate for each in made if each.rate.estimator is estimator), None)
-    reasons = contradictions(own)
+    reasons = contradictions(next((each.rate for each in made if each.rate.estimator is estimator), None))
     return tuple(_doubted(rate, reasons) for rate in rates) if reasons else tuple(rates)
 
 
@@ -435,8 +434,7 @@ def _without_contradictions(made: Sequence[Made], counted: Sequence[Counted]) ->
     reasons: dict[int, str] = {}
     cell = next((each for each in counted if each.labels is not None), None)
     if cell is not None:  # what its labels alone say
-        confidence = cell.judging.study.confidence
-        labelled = estimate(_labelled(cell), estimator=Estimator.RAW, confidence=confidence)
+        labelled = estimate(_labelled(cell), estimator=Estimator.RAW, confidence=cell.judging.study.confidence)
         reasons = {
             index: _contradiction(each.rate, labelled, "the labels of these responses", counted)
             for index, each in enumerate(made)

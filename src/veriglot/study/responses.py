@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import ExitStack
 from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
@@ -190,12 +190,11 @@ def make_responses(config: Config, folder: Folder, watch: Watch) -> tuple[Plan, 
         write_json(folder.plan, made)
         return made, failed
     asked = config.asked
-    planned: dict[str, dict[str, int]] = {}
+    planned: dict[str, dict[str, int]] = defaultdict(Counter)
     for row in plan(_queries(config), "", design=asked.design, seeds=asked.seeds):
         if not isinstance(row, FailedRow):
-            counts = planned.setdefault(row.query.language or UNDETERMINED, {})
             seed = "-" if row.seed is None else str(row.seed)
-            counts[seed] = counts.get(seed, 0) + 1
+            planned[row.query.language or UNDETERMINED][seed] += 1
     made = Plan(config.title, labels, {entry.name: planned for entry in config.models}, asked=True)
     write_json(folder.plan, made)
     watch.begin("asking models", sum(made.responses(model) for model in made.models))
@@ -214,13 +213,12 @@ def _is_wanted(row: Sample, languages: Collection[str]) -> bool:
 
 def respondent_of(config: Config, entry: ModelEntry) -> Respondent:
     """A model of the study file as `build` asks it."""
-    settings = entry.settings if entry.preset is None else entry.settings.over(preset(entry.preset))
     return Respondent(
         name=entry.name,
         model=_server_name(config, entry),
         revision=entry.revision,
         style=entry.prompt,
-        settings=settings,
+        settings=entry.settings if entry.preset is None else entry.settings.over(preset(entry.preset)),
         completion=entry.completion,
     )
 
@@ -302,8 +300,7 @@ def _key(config: Config, entry: ModelEntry) -> str:
 def _given_rows(config: Config) -> Iterator[Sample | FailedRow]:
     entry = config.responses
     assert entry is not None
-    paths = config.places(entry.path)
-    return rows_of(paths, format_name=entry.format, language=entry.language, columns=entry.columns)
+    return rows_of(config.places(entry.path), format_name=entry.format, language=entry.language, columns=entry.columns)
 
 
 def _take_given(config: Config, folder: Folder, watch: Watch) -> tuple[dict[str, Counter[str]], int, int]:

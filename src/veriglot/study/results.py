@@ -282,8 +282,7 @@ class _Survey:
             cell.types[span.type or _UNTYPED] += max(0, count)
         most = max(span.confidence or 0.0 for span in spans)
         if cell.best is None or (-most, sample.id) < (-cell.best[0], cell.best[1].sample.id):
-            shown = replace(prediction, words=None)
-            cell.best = (most, Example(sample, shown))
+            cell.best = (most, Example(sample, replace(prediction, words=None)))
 
     def examples(self, languages: Iterable[str]) -> tuple[Example, ...]:
         """The most confident marks of each language, of different models."""
@@ -330,10 +329,9 @@ def _ranked(
         return []
     means = [float(np.mean([cells[model, tag].made[0].value for tag in languages])) for model in models]
     draws = np.array([np.mean([cells[model, tag].made[0].draws for tag in languages], axis=0) for model in models])
-    places = rank_intervals(means, draws, confidence=confidence)
     return [
         RankInterval(model, name, rank.rank, rank.best, rank.worst)
-        for model, rank in zip(models, places, strict=True)
+        for model, rank in zip(models, rank_intervals(means, draws, confidence=confidence), strict=True)
         if rank is not None
     ]
 
@@ -420,14 +418,12 @@ def _related(
 ) -> Correlation | None:
     pairs = [(x, y) for key, x in values.items() if x is not None and (y := rates.get(key)) is not None]
     tested = correlate([float(x) for x, _ in pairs], [y for _, y in pairs], confidence=level)
-    if tested is None:
-        return None
-    return Correlation(name, of, **asdict(tested))
+    return None if tested is None else Correlation(name, of, **asdict(tested))
 
 
 def _by_language(cells: Sequence[Cell], value: Callable[[Cell], float]) -> dict[str, float]:
     """The mean of something over the cells of each language."""
-    values: dict[str, list[float]] = defaultdict(list)
+    values = defaultdict[str, list[float]](list)
     for cell in cells:
         values[cell.language].append(value(cell))
     return {tag: fmean(each) for tag, each in values.items()}
@@ -500,7 +496,7 @@ def _sound_in(cells: Cells, model: str) -> set[str]:
 
 def _replicate_means(cells: Cells, model: str, languages: Sequence[str]) -> list[float]:
     """The mean rate over `languages` of each detector and seed that all of them have."""
-    rates: dict[tuple[str | None, int | None], list[float]] = defaultdict(list)
+    rates = defaultdict[tuple[str | None, int | None], list[float]](list)
     for rate in (rate for tag in languages for rate in cells[model, tag].replicates):
         if rate.rate is not None:
             rates[rate.detector, rate.seed].append(rate.rate)
@@ -568,7 +564,7 @@ def _model(config: Config, entry: ModelEntry | None, name: str) -> Model:
     if config.queries is not None:
         respondent = respondent_of(config, entry)
         settings = {"model": entry.model or entry.name, "prompt": respondent.prompt, "preset": entry.preset}
-        given = {**respondent.settings.given(), **respondent.settings.extra}
+        given = respondent.settings.given() | respondent.settings.extra
         settings |= {key: value if isinstance(value, _PLAIN) else str(value) for key, value in given.items()}
     settings = {key: value for key, value in settings.items() if value is not None}
     return Model(name, entry.family, entry.parameters, entry.languages, settings)
@@ -600,8 +596,7 @@ def _average(name: str, places: Sequence[tuple[str, str]], estimated: Estimated,
     every = [estimated.cells[cell] for cell in places]
     rated = [each for each in every if any(each.counted[0].given.values())] or every
     values = [cell_rates.made[0].value if _reliable(cell_rates) else math.nan for cell_rates in rated]
-    draws = np.array([cell_rates.made[0].draws for cell_rates in rated])
-    over = average(values, draws, confidence=level)
+    over = average(values, np.array([cell_rates.made[0].draws for cell_rates in rated]), confidence=level)
     # Cut to shares at the end: the mean of rates that are cut each is too high near 0.
     mean, low, high = (None if x is None else min(max(x, 0.0), 1.0) for x in (over.mean, over.low, over.high))
     return Average(name, mean, over.sd, over.cells, over.left_out, low=low, high=high)
@@ -612,8 +607,7 @@ def _overall(estimated: Estimated, names: Sequence[str], level: float) -> Averag
     candidates, shared = _complete(estimated.cells, names, estimated.languages)
     every = [cell for cell, rated in estimated.cells.items() if any(rated.counted[0].given.values())]
     inside = [(name, tag) for name in candidates for tag in shared]
-    over = _average(EVERYWHERE, inside, estimated, level)
-    return replace(over, unreliable=len(every) - len(inside))
+    return replace(_average(EVERYWHERE, inside, estimated, level), unreliable=len(every) - len(inside))
 
 
 def _ascending(averages: Iterable[Average]) -> tuple[Average, ...]:

@@ -291,5 +291,4 @@ def status(folder: Folder) -> Status:
     rates, results, report = (
         path.exists() and path.stat().st_mtime_ns >= latest for path in (folder.rates, folder.results, folder.report)
     )
-    running = Lock.is_taken(folder.path / "run")
-    return Status(plan.title, running, tuple(steps), rates, results, report)
+    return Status(plan.title, Lock.is_taken(folder.path / "run"), tuple(steps), rates, results, report)

@@ -130,8 +130,7 @@ def _difference(left: Any, other: Any, tolerance: float, path: str = "") -> str 
 
 def in_processes(subject: Any, method: str, samples: Sequence[Sample]) -> list[Any]:
     """What two new processes say of each sample, in order."""
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(2, mp_context=spawn) as pool:
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
         return list(pool.map(partial(_one, subject, method), samples))
 
 
@@ -305,8 +304,7 @@ class _Trial(ABC):
 
     def batches(self) -> Breaches:
         """One by one, in another order, and with samples twice, the answers are the same."""
-        singles = [answer for sample in self.samples for answer in self.ask([sample])]
-        yield from self.differences(singles, "one by one")
+        yield from self.differences([answer for sample in self.samples for answer in self.ask([sample])], "one by one")
         order = list(range(len(self.samples)))
         random.Random(5).shuffle(order)  # noqa: S311  # the same order every time
         shuffled = self.ask([self.samples[index] for index in order])
@@ -314,8 +312,7 @@ class _Trial(ABC):
         doubled = self.ask([*self.samples, *self.samples[:_TWICE]])
         wanted = [*self.ordinary_answers, *self.ordinary_answers[:_TWICE]]
         yield from self.differences(doubled, f"with {_TWICE} samples twice", wanted)
-        frozen = getattr(self.subject, self.method)(tuple(self.samples))
-        yield from self.differences(frozen, "given as a tuple")
+        yield from self.differences(getattr(self.subject, self.method)(tuple(self.samples)), "given as a tuple")
 
     def untouched(self) -> Breaches:
         """Neither the batch nor its samples are changed."""
@@ -341,8 +338,7 @@ class _Trial(ABC):
     def processes(self) -> Breaches:
         """New processes say the same."""
         wanted = [self.ask([sample])[0] for sample in self.samples]
-        answers = in_processes(self.subject, self.method, self.samples)
-        yield from self.differences(answers, "in new processes", wanted)
+        yield from self.differences(in_processes(self.subject, self.method, self.samples), "in new processes", wanted)
 
 
 def _try_out(
@@ -359,7 +355,7 @@ def _try_out(
     if trouble:
         raise ContractError(Report(repr(load), ("loading",), (f"loading: {trouble}",), len(given), 0))
     tried = trial(load, subject, given, **options)
-    checks = {**tried.checks(), **({"processes": tried.processes} if processes else {})}
+    checks = tried.checks() | ({"processes": tried.processes} if processes else {})
     breaches = tuple(_breaches(checks))
     report = Report(str(subject.name), tuple(checks), breaches, len(given), tried.scored())
     if breaches:

@@ -56,7 +56,8 @@ def figures(
     """
     drawn = unit_draws(confidences, targets, texts, seed=seed, threshold=threshold)
     measures = {"ece": "ece_equal_mass", "brier": "brier", "average_precision": "average_precision", "auroc": "auroc"}
-    measures |= {} if threshold is None else {"f1": "f1"}
+    if threshold is not None:
+        measures["f1"] = "f1"
     return {name: drawn[measure] for name, measure in measures.items()}
 
 
@@ -90,7 +91,7 @@ def folds_of(texts: Int64s, strata: Sequence[str | None], seed: int) -> Int64s:
     home: dict[int, str | None] = {}
     for text, stratum in zip(texts.tolist(), strata, strict=True):
         home.setdefault(text, stratum)
-    members: dict[str, list[int]] = defaultdict(list)
+    members = defaultdict[str, list[int]](list)
     for text, stratum in home.items():
         members[stratum or ""].append(text)
     fold = np.zeros(len(home), np.int64)
@@ -358,7 +359,7 @@ def lines_by_script(
         pull: as many words' worth.
         fewest: words that a script needs.
     """
-    by_script: dict[str, list[tuple[str, Sequence[Numbers]]]] = defaultdict(list)
+    by_script = defaultdict[str, list[tuple[str, Sequence[Numbers]]]](list)
     for tag, *columns in words:
         language = find_language(tag or "")
         if language is not None:
@@ -539,7 +540,6 @@ FEWEST_FOR_STACKING = 20  # texts, for anything at all
 _TEXTS_FOR_WEIGHTS = 50  # texts that a script needs for weights of its own
 _PULL_OF_WEIGHTS = 500.0  # towards the default, as so many words
 _PULL_OF_RESPONSE_WEIGHTS = 50.0
-_MEAN, _STACK = "mean", "stack"
 _OF_STACKING = ("average_precision", "auroc", "ece", "brier", "f1")
 
 
@@ -651,12 +651,11 @@ def _stack_quality(
         if not np.isnan(words.given[:, index]).any()
     ]
     if len(systems) == len(names):
-        together = mean_of(words.given, np.ones(len(names)))
-        systems.append((_MEAN, together, np.full(total, 0.5)))
+        systems.append(("mean", mean_of(words.given, np.ones(len(names))), np.full(total, 0.5)))
     fold, best = fitting.folds[words.row], np.zeros(total)  # where F1 is best in the other folds
     for number in range(FOLDS):
         best[fold == number] = best_threshold(crossed[fold != number], words.target[fold != number])
-    systems.append((_STACK, crossed, best))
+    systems.append(("stack", crossed, best))
     rows = []
     for script, mask in fitting.parts(words):
         texts = fitting.texts[words.row[mask]]

@@ -359,8 +359,7 @@ def loss_of(outputs: Any, labels: torch.Tensor, num_items_in_batch: Any = None) 
     shares = torch.log_softmax(outputs.logits.float(), -1).masked_fill(labels == 0, -torch.inf)
     total = -torch.logsumexp(shares, -1).sum()
     rows = len(labels) if num_items_in_batch is None else num_items_in_batch / labels.shape[1]
-    loss: torch.Tensor = total / rows
-    return loss
+    return total / rows
 
 
 class _Job(NamedTuple):
@@ -395,7 +394,7 @@ def _job(config: NLIConfig, folder: Path) -> _Job:
     counts = []
     encoded = [_encoded(tokenizer, part, config) for part in parts]
     for name, (pairs, rows) in zip(("training", "validation"), encoded, strict=True):
-        groups: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        groups = defaultdict[tuple[str, str], Counter[str]](Counter)
         for pair, row in zip(pairs, rows, strict=True):
             groups[pair.source, pair.language].update({pair.label: 1, "": len(row["input_ids"])})
         for (source, language), own in sorted(groups.items()):
@@ -493,7 +492,7 @@ def measure(folder: Path, pairs: Sequence[Pair], config: NLIConfig) -> list[Accu
     """
     model = load_entailment(folder, device=config.device)
     shares = model.judge([(pair.premise, pair.hypothesis) for pair in pairs])
-    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
+    groups = defaultdict[tuple[str, str], list[int]](list)
     for index, pair in enumerate(pairs):
         groups[pair.source, pair.language].append(index)
     results = []
@@ -515,7 +514,7 @@ def measure(folder: Path, pairs: Sequence[Pair], config: NLIConfig) -> list[Accu
 
 def _card(config: NLIConfig, result: Result) -> str:
     """The model card: what trained it under which licence, and what it got right."""
-    rows: dict[str, Counter[str]] = defaultdict(Counter)
+    rows = defaultdict[str, Counter[str]](Counter)
     for count in result.rows:
         rows[count.data][count.part] += count.rows
     return Template((files(__package__) / "nli_card.md").read_text("utf-8")).substitute(

@@ -266,7 +266,7 @@ class Material:
         self._tokens = Tokens(fast_tokenizer(tokenizer, config.model))
         self._special = tokenizer.num_special_tokens_to_add(pair=True)
         self.cut = 0
-        self.left_out: Counter[str] = Counter()
+        self.left_out = Counter[str]()
         training = self._labelled(paths_in(folder, config.data))
         validation = self._labelled(paths_in(folder, config.validation)) if config.validation else None
         if not training:
@@ -440,7 +440,7 @@ def _with_adapters(config: TokensConfig, network: Any) -> Any:
 
 def _arguments(config: TokensConfig, folder: Path, seed: int) -> Any:
     """The settings of transformers' trainer."""
-    settings = {**_DEFAULTS["tokens"], **config.training}
+    settings = _DEFAULTS["tokens"] | config.training
     if config.patience:
         settings |= {"load_best_model_at_end": True, "metric_for_best_model": "eval_loss"}
         settings |= {"save_strategy": "epoch", "eval_strategy": "epoch"}
@@ -642,13 +642,7 @@ _FREE = ("output", "seeds", "model", "data", "validation", "device", "accept_lic
 
 
 def _fit(
-    config: TokensConfig,
-    trainee: _Trainee,
-    material: Material,
-    language: str | None,
-    seed: int,
-    target: Path,
-    say: Say,
+    config: TokensConfig, trainee: _Trainee, material: Material, language: str | None, seed: int, target: Path, say: Say
 ) -> Run:
     """Train one checkpoint, go on from what was saved of it, and write its folder."""
     saved = target.with_name(f"{target.name}.checkpoints")

@@ -17,15 +17,7 @@ from veriglot.plugins import packaged
 from veriglot.records.languages import get_language
 from veriglot.signatures import __version__, digest
 from veriglot.storage.cache import Cache
-from veriglot.wikipedia.articles import (
-    Absent,
-    Article,
-    Statistics,
-    edition_of,
-    split_sections,
-    table,
-    wiki_url,
-)
+from veriglot.wikipedia.articles import Absent, Article, Statistics, edition_of, split_sections, table, wiki_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -222,7 +214,7 @@ def _add(known: Json, part: Mapping[str, Any]) -> None:
             items = known.setdefault(name, [])
             items += [item for item in value if item not in items]
         else:
-            known[name] = {**known.get(name, {}), **value} if isinstance(value, dict) else value
+            known[name] = known.get(name, {}) | value if isinstance(value, dict) else value
 
 
 _BATCH = 20  # pages in one request; each page's whole text takes a request of its own anyway (TextExtracts)
@@ -265,7 +257,7 @@ class Wikipedia:
         """
         params = {"generator": "random", "grnnamespace": "0", "grnfilterredir": "nonredirects", "grnlimit": str(_BATCH)}
         seen = set[int]()
-        for batch in self._query({**_QUERIES["content"], **params}, label=f"draw {seed}"):
+        for batch in self._query(_QUERIES["content"] | params, label=f"draw {seed}"):
             if batch["pages"] and seen.issuperset(batch["pages"]):
                 return  # the whole order was gone through
             yield from self._new_articles(batch, seen)
@@ -338,7 +330,7 @@ class Wikipedia:
 
     def _template_names(self, names: Iterable[str]) -> dict[str, set[str]]:
         """How templates are called in other editions, by the links between them; in this one, with their redirects."""
-        names_by_edition: dict[str, set[str]] = defaultdict(set)
+        names_by_edition = defaultdict[str, set[str]](set)
         titles = [f"Template:{name}" for name in names]
         for start in range(0, len(titles), _LISTED):
             named = {"titles": "|".join(titles[start : start + _LISTED])}

@@ -7,6 +7,7 @@ A filter keeps an article, drops it for a reason, or cannot judge it. What canno
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import cache
 from itertools import islice, pairwise, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
@@ -379,7 +380,7 @@ class FilterCount(msgspec.Struct):
     passed: int = msgspec.field(default=0, name="kept")
     dropped: int = 0
     unchecked: int = 0
-    reasons: dict[str, int] = {}
+    reasons: Counter[str] = msgspec.field(default_factory=Counter)
 
 
 class FilterReport(msgspec.Struct):
@@ -395,7 +396,7 @@ class FilterReport(msgspec.Struct):
     """
 
     met: int = 0
-    absent: dict[str, int] = {}
+    absent: Counter[str] = msgspec.field(default_factory=Counter)
     not_drawn: int = 0
     filters: list[FilterCount] = []
     passed: int = 0
@@ -422,7 +423,7 @@ class FilterChain:
         """The article, with what was looked up and what could not be checked; None where it is dropped or absent."""
         self.report.met += 1
         if isinstance(row, Absent):
-            self.report.absent[row.reason] = self.report.absent.get(row.reason, 0) + 1
+            self.report.absent[row.reason] += 1
             return None
         unchecked = []
         for filter_, count in zip(self._filters, self.report.filters, strict=True):
@@ -432,7 +433,7 @@ class FilterChain:
             count.dropped += passes is False
             count.unchecked += passes is None
             if not passes:
-                count.reasons[reason] = count.reasons.get(reason, 0) + 1
+                count.reasons[reason] += 1
                 if passes is False or self._strict:
                     return None
                 unchecked.append(filter_.name)

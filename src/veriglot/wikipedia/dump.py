@@ -311,7 +311,7 @@ class _Revisions:
 
     def __init__(self) -> None:
         self.count = 0
-        self.people: set[str] = set()
+        self.people = set[str]()
         self.timestamp = self.revision = self.text = ""
 
     def add(self, element: Element) -> None:

@@ -135,7 +135,7 @@ class Wikidata:
         if not 1 <= needed <= len(editions):
             raise UsageError(f"Articles in {needed} of {len(editions)} languages cannot be asked for.")
         wikis = _addresses(editions)
-        seen: set[str] = set()  # somebody may get a sitelink more while we ask
+        seen = set[str]()  # somebody may get a sitelink more while we ask
         high = most_sitelinks
         while high >= needed:
             width = high // 3 if high > _MANY_SITELINKS else max(1, high // 8)
@@ -185,17 +185,17 @@ class Wikidata:
     def _describe(self, people: Sequence[Person], editions: dict[str, str]) -> Iterator[Person]:
         items = " ".join(f"wd:{person.id}" for person in people)
         tags = {wiki_url(edition): tag for tag, edition in editions.items()}
-        titles: dict[str, dict[str, str]] = defaultdict(dict)
+        titles = defaultdict[str, dict[str, str]](dict)
         for row in self._ask("articles", items=items, wikis=_addresses(editions)):
             titles[_number(row["item"])][tags[row["wiki"]]] = row["title"]
         known = table("codes")["wikidata"]
         codes = {tag: known.get(tag, (get_language(tag).base,)) for tag in editions}
         wanted = ", ".join(f'"{code}"' for code in dict.fromkeys(chain.from_iterable(codes.values())))
-        labels: dict[str, dict[str, str]] = defaultdict(dict)
+        labels = defaultdict[str, dict[str, str]](dict)
         for row in self._ask("labels", items=items, languages=wanted):
             labels[_number(row["item"])][row.get("label@", "")] = row["label"]
-        years: dict[str, list[int]] = defaultdict(list)
-        things: dict[tuple[str, str], dict[str, Item]] = defaultdict(dict)
+        years = defaultdict[str, list[int]](list)
+        things = defaultdict[tuple[str, str], dict[str, Item]](dict)
         for row in self._ask("properties", items=items):
             item, value = _number(row["item"]), row.get("value", "")
             if row["property"] == _BIRTH:

@@ -84,13 +84,12 @@ def _folder_of(path: Path) -> tuple[Path, Step, list[Path]] | None:
 def _account_in(path: Path, damaged: list[str]) -> Json | None:
     """The mapping that a JSON file holds; None where there is none, `damaged` told where it cannot be read."""
     try:
-        account = msgspec.json.decode(path.read_bytes(), type=Json)
+        return msgspec.json.decode(path.read_bytes(), type=Json)
     except (FileNotFoundError, IsADirectoryError):
-        return None
+        pass
     except (msgspec.DecodeError, UnicodeDecodeError, OSError):
         damaged.append(path.name)
-        return None
-    return account
+    return None
 
 
 def _of_sample(account: Json, path: PurePath) -> bool:
@@ -130,7 +129,6 @@ def _is_cleaned(path: Path) -> bool:
 
 
 _ROW = "row"
-_NOT_SAID = "not said"
 _OF_SEED = re.compile(r"/s\d+$")  # of a row that is one sentence of its seed, which has tries too
 
 
@@ -181,11 +179,11 @@ class Step(msgspec.Struct):
         """
         reasons, tries = Counter[str](), Counter[str]()
         rows = 0
-        of_row: dict[str, list[tuple[str, str]]] = defaultdict(list)  # what and reason of every try, by row
+        of_row = defaultdict[str, list[tuple[str, str]]](list)  # what and reason of every try, by row
         for line in _lines(path):
             stated = line.get("reasons", line.get("reason"))
             own = [str(reason) for reason in stated] if isinstance(stated, list) else []
-            own = own or [stated if isinstance(stated, str) else _NOT_SAID]
+            own = own or [stated if isinstance(stated, str) else "not said"]
             what, name = line.get("what"), line.get("id")
             if "seed" in line and isinstance(name, str):
                 of_row[name].append((str(line.get("type", "")), own[0]))
@@ -322,7 +320,7 @@ def _contents_of(files: Sequence[DataFile], *, format_name: str | None, language
     models: dict[tuple[str, str | None, bytes], tuple[set[int], Counter[str], Counter[str]]] = {}
     encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
     numbers = Splits(splits)
-    questions: dict[str, _Questions] = defaultdict(lambda: (set(), set(), set()))
+    questions = defaultdict[str, _Questions](lambda: (set(), set(), set()))
     ratings: dict[tuple[str, str, str], _Rating] = defaultdict(_Rating)
     for file in files:
         of_file = numbers.of_file(file)
@@ -515,7 +513,7 @@ def card_page(card: Card) -> str:
     tags = {tag for tag, _ in card.contents.cells if tag}
     splits = sorted({split for _, split in card.contents.cells})
     kinds = {"human": "people", "model": "models or rules"}
-    skipped: dict[str, list[str]] = defaultdict(list)
+    skipped = defaultdict[str, list[str]](list)
     for name, why in report.not_looked_for.items():
         skipped[why].append(checks()[name].title.lower())
     label_heads, labels = _labels(card)
@@ -585,14 +583,13 @@ def _front_matter(card: Card) -> Json:
     tags = sorted({tag.partition("-")[0] for tag, _ in card.contents.cells if tag})
     rows = card.contents.totals["rows"]
     kinds = {labels.kind for labels in card.checks.labels}
-    spans = any(labels.types for labels in card.checks.labels)
     return {
         "pretty_name": card.given.about.title,
         "language": tags,
         "multilinguality": [] if not tags else ["multilingual" if len(tags) > 1 else "monolingual"],
         "license": card.given.licence.id or "unknown",
         "size_categories": [next((name for name, bound in _SIZES.items() if rows < bound), "n>100M")],
-        "task_categories": ["token-classification"] if spans else [],
+        "task_categories": ["token-classification"] if any(labels.types for labels in card.checks.labels) else [],
         "annotations_creators": ["machine-generated"] if kinds == {"model"} else [],
         "tags": ["hallucination-detection"],
         "configs": _configs(card),
@@ -601,7 +598,7 @@ def _front_matter(card: Card) -> Json:
 
 def _configs(card: Card) -> list[Json]:
     """Which file is which split, where each is one of the Hub's three and in the native format."""
-    by_split: dict[str, list[str]] = defaultdict(list)
+    by_split = defaultdict[str, list[str]](list)
     for file in card.files:
         if file.checked.split not in _SPLITS or file.checked.format not in _NATIVE:
             return []
@@ -732,8 +729,8 @@ def _seconds(card: Card) -> str:
 
 def _labels(card: Card) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Heads and rows of the table of labels, by annotator and language over all files."""
-    sums: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
-    types: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    sums = defaultdict[tuple[str, ...], Counter[str]](Counter)
+    types = defaultdict[tuple[str, ...], Counter[str]](Counter)
     for entry in card.checks.labels:
         key = (entry.annotator, entry.kind, entry.taxonomy, entry.language)
         sums[key].update(responses=entry.responses, clean=entry.clean, words=entry.words, marked=entry.marked_words)

@@ -209,7 +209,7 @@ class _Cleaner:
         self._groups = groups
         self._stack = stack
         self._writers: dict[int, Writer] = {}
-        self._paths: set[Path] = set()
+        self._paths = set[Path]()
         self._ids = Counter[str]()
         self.account = _CleanedAccount(cleaning.path, str(cleaning.rejected))
         cleaning.rejected.parent.mkdir(parents=True, exist_ok=True)
@@ -253,8 +253,7 @@ class _Cleaner:
             if self._ids[id_] > 1:
                 id_ = f"{id_}#{self._ids[id_]}"
                 note["id"] = sample.id
-        meta = {**sample.meta, "check": note} if note else sample.meta
-        return msgspec.structs.replace(sample, id=id_, meta=meta)
+        return msgspec.structs.replace(sample, id=id_, meta={**sample.meta, "check": note} if note else sample.meta)
 
     def _writer(self, file: int) -> Writer:
         """Where a file's rows go; two files of one name (`a/x.json`, `b/x.json` named one by one) stay apart."""
@@ -464,7 +463,7 @@ class _Checker:
 
     def _disagreements(self) -> tuple[_Agreement, ...]:
         """How far several annotations of one text by one kind of annotator agree; texts on which they do not."""
-        sums: dict[tuple[str, str], AgreementSums] = defaultdict(AgreementSums)
+        sums = defaultdict[tuple[str, str], AgreementSums](AgreementSums)
         differing: list[tuple[int, str, bool, int]] = []  # row, kind, whether one of so many annotations is clean
         texts = 0
         for number, samples in self._copies():
@@ -576,7 +575,7 @@ def _shared_references(index: Index, files: Sequence[str]) -> tuple[_SharedRefer
     distinct = np.unique(np.stack([index.passages, own_file.astype(np.uint64)], axis=1), axis=0)
     counts = np.bincount(distinct[:, 1].astype(np.int64), minlength=len(files))
     for group in _repeated_keys(index.passages):
-        by_file: dict[int, set[int]] = defaultdict(set)
+        by_file = defaultdict[int, set[int]](set)
         for entry in group:
             language = int(index.languages[index.owners[entry]]) if index.own[entry] else 0
             by_file[int(own_file[entry])].add(language)

@@ -182,7 +182,7 @@ class Tally:
     """Counts of what was looked at and of what was found; memory grows with checks and files, not with rows."""
 
     def __init__(self) -> None:
-        self._sums: dict[str, _Sums] = defaultdict(_Sums)
+        self._sums = defaultdict[str, _Sums](_Sums)
 
     def looked(self, check: str, file: str, count: int = 1, *, layer: str | None = None) -> None:
         """So many more could have what the check looks for."""

@@ -192,8 +192,7 @@ def _span_faults(sample: Sample) -> Iterator[Fault]:
                 yield Fault("text_mismatch", detail, kind=unit, text=text, lasting=unit == "unknown")
             if _is_blank(text):
                 lost += 1
-                alone = lost == len(spans)
-                yield Fault("blank_span", f"{text!r} is marked", kind=str(annotation.kind), lasting=alone)
+                yield Fault("blank_span", f"{text!r} is marked", kind=str(annotation.kind), lasting=lost == len(spans))
             elif text != text.strip():
                 yield Fault("span_edges", f"{text!r} is marked", kind=str(annotation.kind))
         yield from _together(spans, sample.response)
@@ -247,8 +246,7 @@ def _language_faults(sample: Sample) -> Iterator[Fault]:
     tag = sample.language
     wrong = None if tag is None else _misfit(tag, response)
     if wrong is not None and not _quoted(sample):
-        detail = f"it says {tag} and is in {wrong[1]}"
-        yield Fault(f"wrong_{wrong[0]}", detail, f"{tag}: {wrong[1]}", sample.response)
+        yield Fault(f"wrong_{wrong[0]}", f"it says {tag} and is in {wrong[1]}", f"{tag}: {wrong[1]}", sample.response)
     whole = "\n".join(passage.text for passage in sample.evidence)
     broken = _garbled_in(whole)
     if broken is not None:
@@ -295,7 +293,7 @@ def _by_tag(sample: Sample) -> Iterator[tuple[str, str]]:
     """The beginnings of the passages, those that say one language together; what says none is left out."""
     assumed = None if sample.task is Task.TRANSLATION else sample.language
     share = max(_FEWEST_LETTERS * 4, _LOOKED_AT // max(1, len(sample.evidence)))
-    parts: dict[str, list[str]] = defaultdict(list)
+    parts = defaultdict[str, list[str]](list)
     for passage in sample.evidence:
         tag = passage.language or assumed
         if tag is not None:
@@ -406,7 +404,7 @@ class Index:
 
     def by_language(self, rows: Sequence[int]) -> list[list[int]]:
         """Rows parted by the language of their responses."""
-        parts: dict[int, list[int]] = defaultdict(list)
+        parts = defaultdict[int, list[int]](list)
         for row in rows:
             parts[int(self.languages[row])].append(row)
         return list(parts.values())
@@ -597,8 +595,8 @@ class Glue:
     """Finds glued spans; one finder a language. The languages in `wanted` have spans that may be glued."""
 
     def __init__(self) -> None:
-        self._finders: dict[str, SeamFinder] = defaultdict(SeamFinder)
-        self.wanted: set[str] = set()
+        self._finders = defaultdict[str, SeamFinder](SeamFinder)
+        self.wanted = set[str]()
 
     def want(self, sample: Sample) -> None:
         """Note that the language of a sample has replaced spans, so that its texts will be learnt."""
@@ -625,8 +623,7 @@ class Glue:
         replaced = list(_replaced(sample))
         reference, finder = _reference(sample) if replaced else "", self._finders[_plain_tag(sample.language)]
         for span, annotator in replaced:
-            text = sample.response[span.start : span.end]
-            yield span, finder.find(text, reference, sample.language), annotator
+            yield span, finder.find(sample.response[span.start : span.end], reference, sample.language), annotator
 
     def mended(self, sample: Sample) -> tuple[Sample, int] | None:
         """The sample without the old words in its glued spans, and how many were cut; None where that is not safe.

@@ -52,7 +52,7 @@ class Balance:
 
     def __init__(self) -> None:
         self._sets: dict[tuple[str, ...], LabelSet] = {}
-        self._languages: dict[str, set[str]] = defaultdict(set)
+        self._languages = defaultdict[str, set[str]](set)
 
     def add(self, sample: Sample, file: str, format_name: str) -> None:
         """Count the labels of a sample."""
@@ -89,7 +89,7 @@ class Balance:
             For each check that was not made of every set, why.
         """
         clean, types = _Judged("labelled rows", _FEWEST), _Judged("spans", _SPANS)
-        together: dict[tuple[str, str, str], list[LabelSet]] = defaultdict(list)
+        together = defaultdict[tuple[str, str, str], list[LabelSet]](list)
         for label_set in self.sets():
             together[label_set.file, label_set.kind, label_set.taxonomy].append(label_set)
         for (file, kind, name), label_sets in together.items():
@@ -340,7 +340,7 @@ class FirstPass:
         self.index = Index()
         self.glue = Glue()
         self.balance = Balance()
-        self.reasons: dict[int, set[str]] = defaultdict(set)
+        self.reasons = defaultdict[int, set[str]](set)
         self.bad: list[tuple[str, FailedRow]] = []
         self.files: list[DataFile] = []
         self.checked: list[CheckedFile] = []

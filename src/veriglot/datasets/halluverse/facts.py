@@ -228,8 +228,7 @@ class PageText:
         elif fault := self._fault(location[0]):
             self.reject(*fault, sentence, attempt)
         else:
-            id_ = f"{self._page.id}/{len(self.facts) + 1}"
-            self.facts.append(_Fact(id_, self.sentences[location[0]], *location))
+            self.facts.append(_Fact(f"{self._page.id}/{len(self.facts) + 1}", self.sentences[location[0]], *location))
 
     def reject(self, reason: str, detail: str, text: str, attempt: int, times: int = 1) -> None:
         """Say why something is no fact, of so many that are missing by it."""
@@ -451,7 +450,6 @@ def _take(text: PageText, reply: Reply, wanted: int, attempt: int) -> None:
         for sentence in chosen[:wanted]:
             text.take(sentence, attempt)
         for sentence in chosen[wanted:]:
-            more = f"{wanted} sentences were asked for, and this is one more"
-            text.reject("number", more, sentence, attempt)
+            text.reject("number", f"{wanted} sentences were asked for, and this is one more", sentence, attempt)
         fewer = f"{wanted} sentences were asked for, and {len(chosen)} came"
         text.reject("number", fewer, "", attempt, wanted - len(chosen))

@@ -171,7 +171,7 @@ def _make_pairs(
     signature: str,
     settings: Mapping[str, object],
     able: Callable[[Sample], Collection[str]] | None = None,
-    seed: int | None = None,
+    seed: int | None,
     maker: str = "client",
     **run: Unpack[RunOptions],
 ) -> Tally:
@@ -200,7 +200,6 @@ def _make_pairs(
                     if row.id in outcomes:
                         draw.note(type_, taken=outcomes[row.id])
 
-    settings = {"seed": seed, "check": f"check@{CHECK_VERSION}", "types": ",".join(types), **settings}
     return generate(
         output,
         seeds,
@@ -208,7 +207,7 @@ def _make_pairs(
         made=Made,
         counts=lambda: SilverCounts(types),
         signature=signature,
-        settings=settings,
+        settings={"seed": seed, "check": f"check@{CHECK_VERSION}", "types": ",".join(types), **settings},
         maker=maker,
         **run,
     )
@@ -318,7 +317,7 @@ class RuledSet:
     def __init__(self, pages: Iterable[Page], settings: FactSettings, seed: int) -> None:
         self._settings = settings
         self._seed = seed
-        self._pages: dict[str, list[Page]] = defaultdict(list)
+        self._pages = defaultdict[str, list[Page]](list)
         self._numbers: dict[str, int] = {}
         for page in pages:
             if settings.unfit(page) is None:
@@ -512,7 +511,7 @@ def spread_of(people: Iterable[Sequence[str]], labels: Mapping[str, str]) -> Spr
     """How people are spread."""
     listed = [dict.fromkeys(items) for items in people]
     counts = Counter(item for own in listed for item in own)
-    weights: dict[str, float] = defaultdict(float)
+    weights = defaultdict[str, float](float)
     for own in listed:
         for item in own:
             weights[item] += 1 / len(own)

@@ -208,8 +208,8 @@ class Articles:
         self._most = most
         self._seed = seed
         self._by_language: dict[str, dict[bytes, Article]] = {}
-        self._seen: set[bytes] = set()
-        self._garbled: set[bytes] = set()
+        self._seen = set[bytes]()
+        self._garbled = set[bytes]()
         self.left_out = Counter[str]()
 
     def languages(self) -> list[str]:
@@ -328,7 +328,7 @@ def values_of(
     values += [
         Value(s, e, "number", _digits(sentence[s:e]))
         for s, e in bounds
-        if _NUMBER.match(sentence[s:e]) and _free(values, s, e) and not _grouped(sentence, s, e)
+        if _NUMBER.match(sentence[s:e]) and free(values, s, e) and not _grouped(sentence, s, e)
     ]
     if has_case(language):
         values += _capitalised(sentence, language, bounds, values, rare, is_noun)
@@ -336,13 +336,14 @@ def values_of(
         values += [
             Value(start, end, "name", _name_shape(sentence[start:end], 1, language))
             for start, end in _named(sentence, language, bounds, rare, title)
-            if _free(values, start, end)
+            if free(values, start, end)
         ]
     return sorted(values)
 
 
-def _free(values: list[Value], start: int, end: int) -> bool:
-    return all(end <= value.start or value.end <= start for value in values)
+def free(taken: Iterable[tuple[Any, ...]], start: int, end: int) -> bool:
+    """Whether a range overlaps nothing that is taken; of each the half-open place stands first."""
+    return all(end <= first or last <= start for first, last, *_ in taken)
 
 
 def _grouped(sentence: str, start: int, end: int) -> bool:
@@ -397,7 +398,7 @@ def _capitalised(
     runs: list[list[Range]] = []
     for (before_start, before_end), (start, end) in pairwise(bounds):
         before, word = sentence[before_start:before_end], sentence[start:end]
-        if not (word[0].isupper() and word.isalpha() and _free(taken, start, end)):
+        if not (word[0].isupper() and word.isalpha() and free(taken, start, end)):
             continue
         if (before[-1].isdecimal() and word.casefold().startswith(months)) or is_noun(before, word):
             continue
@@ -428,7 +429,7 @@ def _named(sentence: str, language: str, bounds: list[Range], rare: Callable[[st
             candidates.append((start, end))
     names: list[Range] = []
     for start, end in candidates:
-        if all(end <= s or e <= start for s, e in names):
+        if free(names, start, end):
             names.append((start, end))
     return names
 
@@ -522,11 +523,8 @@ class Material:
         """Words that are neither names nor numbers, neither rare nor in every article: verbs, nouns, adjectives."""
         if self.language in _SYLLABLES:
             return []
-        most, shortest, cased = (
-            max(3, _COMMON * len(self.articles)),
-            _SHORTEST if self.space else 2,
-            has_case(self.language),
-        )
+        most = max(3, _COMMON * len(self.articles))
+        shortest, cased = _SHORTEST if self.space else 2, has_case(self.language)
         middling = []
         for start, end in words(sentence, self.language):
             word = sentence[start:end]
@@ -569,7 +567,7 @@ class Material:
     @cached_property
     def _values(self) -> dict[tuple[str, str], list[str]]:
         """Values of all articles by kind and shape; names also by their shape without the ending."""
-        values: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+        values = defaultdict[tuple[str, str], dict[str, None]](dict)
         for number, sentence in self._sampled():
             for value in self.values(sentence, number):
                 text = sentence[value.start : value.end]
@@ -580,7 +578,7 @@ class Material:
 
     @cached_property
     def _middling(self) -> dict[str, list[str]]:
-        by_ending: dict[str, dict[str, None]] = defaultdict(dict)
+        by_ending = defaultdict[str, dict[str, None]](dict)
         for _, sentence in self._sampled():
             for start, end in self.middling(sentence):
                 by_ending[_ending(sentence[start:end], self.language)][sentence[start:end]] = None

@@ -24,6 +24,7 @@ from veriglot.datasets.rules.material import (
     Material,
     Phrases,
     Value,
+    free,
     has_case,
     phrases_of,
     without_brackets,
@@ -111,7 +112,7 @@ class Quotation:
 
     def untouched(self, start: int, end: int) -> bool:
         """Whether nothing was changed inside a range; what was put in before or after it does not matter."""
-        return all(end <= edit.start or edit.end <= start for edit, _ in self.edits)
+        return free((edit for edit, _ in self.edits), start, end)
 
     def applied(self) -> Edited:
         """The text with the errors in it, and where each stands."""
@@ -282,7 +283,7 @@ def _opposite(quotation: Quotation, rng: Random) -> Edit | None:
     edits: list[Edit] = []
     for form, opposite in phrases.opposites if phrases is not None else ():
         for start, end in occurrences(text, bounds, form):
-            if quotation.untouched(start, end) and all(end <= edit.start or edit.end <= start for edit in edits):
+            if quotation.untouched(start, end) and free(edits, start, end):
                 first, last, put = differing_words(text[start:end], cased(opposite, text[start:end]))
                 edits.append(Edit(start + first, start + last, put, "opposite"))
     return rng.choice(edits) if edits else None

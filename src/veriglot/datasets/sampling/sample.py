@@ -604,17 +604,15 @@ def _samples_of(
     sizes = Counter(groups.tolist())
     samples = []
     for index, line in enumerate(lines):
-        scores = {label: float(own[index]) if np.isfinite(own[index]) else None for label, own in values.items()}
         sampling = {
             "chosen_by": choice.chosen_by[index],
-            "scores": scores,
+            "scores": {label: float(own[index]) if np.isfinite(own[index]) else None for label, own in values.items()},
             "file": Path(order.paths[line.file]).name,
             "line": line.number,
         }
         if sizes[int(groups[index])] > 1:
             sampling["group"] = ids[int(groups[index])]
-        sample = _translation(line, ids[index], order.languages)
-        samples.append(replace(sample, meta={"sampling": sampling}))
+        samples.append(replace(_translation(line, ids[index], order.languages), meta={"sampling": sampling}))
     return samples
 
 

@@ -246,8 +246,7 @@ class SilverJob:
                 text, finish = reply.answer.strip(), reply.finish
             fault = seed_fault(text, seed, finish)
             if fault is None and self.support is not None and seed.evidence:
-                sample = replace(seed, response=text, annotations=())
-                (fault,) = yield from self.support.verdicts(sample, None)
+                (fault,) = yield from self.support.verdicts(replace(seed, response=text, annotations=()), None)
             if fault is None:
                 self.taken["passage"] += 1
                 return text
@@ -343,7 +342,7 @@ class SilverJob:
             "form": injector.form,
             "support": self.support.signature if self.support is not None else "not checked",
         }
-        settings = {**injector.settings.given(), **injector.settings.extra}
+        settings = injector.settings.given() | injector.settings.extra
         return replace(
             seed,
             id=id_,
@@ -407,7 +406,7 @@ class SilverCounts:
         self._asked = Counter[str]()
         self._taken = Counter[str]()
         self._errors = Counter[str]()
-        self._reasons: dict[str, Counter[str]] = defaultdict(Counter)
+        self._reasons = defaultdict[str, Counter[str]](Counter)
 
     def add(self, made: Made) -> None:
         """Count one seed."""

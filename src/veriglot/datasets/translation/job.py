@@ -174,9 +174,9 @@ class _Counts:
         self.usage = Usage()
         self._rows = Counter[str]()
         self._marks = Counter[str]()
-        self._quality: dict[str, float] = defaultdict(float)
-        self._ways: dict[str, Counter[str]] = defaultdict(Counter)
-        self._reasons: dict[str, Counter[str]] = defaultdict(Counter)
+        self._quality = defaultdict[str, float](float)
+        self._ways = defaultdict[str, Counter[str]](Counter)
+        self._reasons = defaultdict[str, Counter[str]](Counter)
 
     def add(self, row: _TranslatedRow) -> None:
         self._rows["rows"] += 1

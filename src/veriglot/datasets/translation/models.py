@@ -146,8 +146,7 @@ class _SequenceTranslator(ABC):
         by_row: dict[int, _Output] = {}
         for target, numbers in groupby(order, key=lambda n: rows[n][1]):
             while chosen := list(islice(numbers, self._batch)):
-                outputs = self._generate([rows[n][0] for n in chosen], target)
-                by_row.update(zip(chosen, outputs, strict=True))
+                by_row.update(zip(chosen, self._generate([rows[n][0] for n in chosen], target), strict=True))
         return [by_row[number] for number in range(len(rows))]
 
     @abstractmethod

@@ -197,7 +197,7 @@ def _lexical_similarity(source: Side, target: Side) -> Matrix:
     similarity = np.zeros((len(source_words), len(target_words)), np.float32)
     if not similarity.size:
         return similarity
-    columns: dict[str, list[int]] = defaultdict(list)
+    columns = defaultdict[str, list[int]](list)
     for j, form in enumerate(map(fold, target_words)):
         for key in {form, _number_of(form) or form}:
             columns[key].append(j)

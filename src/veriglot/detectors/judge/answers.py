@@ -66,7 +66,7 @@ def locate(
         those that the response writes otherwise.
     """
     text = _Text(response, language)
-    taken: set[Range] = set()
+    taken = set[Range]()
     fits: list[tuple[str, list[Range]]] = []
     for quote in quotes:
         fits.append(text.places(quote, taken))

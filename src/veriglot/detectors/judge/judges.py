@@ -228,8 +228,7 @@ class _Decomposition(Record):
 
 def _object(**properties: Any) -> dict[str, Any]:
     """The JSON schema of an object that has all of these and nothing else."""
-    required = list(properties)
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def _list_of(name: str, item: dict[str, Any]) -> dict[str, Any]:
@@ -391,8 +390,10 @@ class FactJudge(_WindowedJudge):
             bounds = words(case.sample.response, case.resolved.tag)
             words_ = tuple(Word(start, end, by_place[start]) for start, end in bounds)
         units = tuple(
-            JudgedUnit(parts[0][0], parts[-1][1], claim.kind, share, parts if len(parts) > 1 else ())
-            for claim, parts, share in zip(case.state, [claim.parts for claim in case.state], shares, strict=True)
+            JudgedUnit(
+                claim.parts[0][0], claim.parts[-1][1], claim.kind, share, claim.parts if len(claim.parts) > 1 else ()
+            )
+            for claim, share in zip(case.state, shares, strict=True)
         )
         windows = len(self._windows(case))
         notes = (f"evidence:{windows} windows",) if windows > 1 else ()
@@ -422,12 +423,10 @@ def _fact_verdicts(replies: list[Reply], claims: int) -> _Verdicts:
         if supported is None or known is None:
             supported = None
         else:
-            # where only the probability of another verdict is known, all that it leaves
-            left = [
-                1.0 - shares.get(name, 1.0) if len(shares) == 1 else 0.0
-                for shares, name in zip(known, names, strict=True)
-            ]
-            supported += [shares.get("supported", rest) for shares, rest in zip(known, left, strict=True)]
+            for shares, name in zip(known, names, strict=True):
+                # where only the probability of another verdict is known, all that it leaves
+                left = 1.0 - shares.get(name, 1.0) if len(shares) == 1 else 0.0
+                supported.append(shares.get("supported", left))
         verdicts += names
     return _Verdicts(tuple(verdicts), None if supported is None else tuple(1.0 - share for share in supported))
 
@@ -597,8 +596,7 @@ class PairJudge(Judge):
 
     def _questions(self, case: Case) -> list[Request]:
         meanings = "\n".join(f"- {name}: {meaning}" for name, meaning in self._meanings.items())
-        tags = ("true-sentence", "edited-sentence")
-        text = self._filled(case, _untitled(case.sample), tags=tags, types=meanings)
+        text = self._filled(case, _untitled(case.sample), tags=("true-sentence", "edited-sentence"), types=meanings)
         return [self._question(text, _object(type={"type": "string", "enum": list(self._meanings)}))]
 
     def _opinion(self, case: Case, replies: list[Reply]) -> tuple[str, dict[str, float] | None]:  # noqa: ARG002
@@ -648,8 +646,6 @@ def judge(kind: str, *, threshold: float | None = None, words: bool = False, **o
         InputError: a prompt of one's own, or a script, that cannot be used.
         MissingExtraError: the client's packages are not installed.
     """
-    try:
-        made = JUDGES[kind]
-    except KeyError:
-        raise UnknownNameError("judge", kind, JUDGES) from None
-    return made(threshold=threshold, words=words, **options)
+    if kind not in JUDGES:
+        raise UnknownNameError("judge", kind, JUDGES)
+    return JUDGES[kind](threshold=threshold, words=words, **options)

@@ -69,8 +69,7 @@ class Tokens:
     def bounds(self, text: str) -> Int64s:
         """Where the tokens of a text stand, shape (t, 2), without special tokens; neither column falls."""
         encoding = self._tokenizer.encode(without_surrogates(text), add_special_tokens=False)
-        offsets = np.array(encoding.offsets, np.int64).reshape(-1, 2)
-        return np.maximum.accumulate(offsets, axis=0)
+        return np.maximum.accumulate(np.array(encoding.offsets, np.int64).reshape(-1, 2), axis=0)
 
     def count(self, text: str) -> int:
         """Tokens of a text, without special tokens."""

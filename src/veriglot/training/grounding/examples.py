@@ -195,7 +195,6 @@ class Answer:
     """A right answer, by construction, with the passage that holds it.
 
     Attributes:
-        group: examples of one group never part between training and held-out data.
         language: BCP 47 tag of answer and passage.
         passage: the text that holds the answer.
         question: what it answers.
@@ -204,7 +203,6 @@ class Answer:
         title: of the article that the passage is of, or None.
     """
 
-    group: str
     language: str
     passage: str
     question: str
@@ -230,8 +228,8 @@ def read_labelled(paths: Iterable[str]) -> Labelled:
         InputError: a file cannot be read.
     """
     labelled = Labelled()
-    silver: dict[str, list[Example]] = defaultdict(list)
-    articles: dict[tuple[str, tuple[str, ...]], list[Sample]] = defaultdict(list)
+    silver = defaultdict[str, list[Example]](list)
+    articles = defaultdict[tuple[str, tuple[str, ...]], list[Sample]](list)
     for path in paths:
         for sample in read(path):
             _sort(sample, labelled, silver, articles)
@@ -308,8 +306,8 @@ def _natural(sample: Sample, labelled: Labelled) -> None:
         passage = next(filter(str.strip, sample.passages))
         labelled.answers.append(
             Answer(
-                _group(sample), sample.language or "", passage, sample.question, sample.response,
-                sample.meta.get("question_id"), sample.evidence[0].title,
+                sample.language or "", passage, sample.question, sample.response, sample.meta.get("question_id"),
+                sample.evidence[0].title,
             )
         )  # fmt: skip
     elif gold is not None:

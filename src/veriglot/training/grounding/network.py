@@ -346,16 +346,12 @@ def export(network: Network, path: Path) -> None:
 
 def _strip(model: Any) -> None:
     """Take out what the exporter notes beside every node: stack traces, with the paths of the machine it ran on."""
-    model.doc_string = ""
-    for holder in (model, model.graph, *model.graph.node, *model.graph.value_info, *model.graph.initializer):
+    graph = model.graph
+    nodes = [*graph.node, *(node for function in model.functions for node in function.node)]
+    values = [*graph.value_info, *graph.initializer, *graph.input, *graph.output]
+    for holder in (model, graph, *model.functions, *nodes, *values):
         del holder.metadata_props[:]
         holder.doc_string = ""
-    for value in (*model.graph.input, *model.graph.output):
-        del value.metadata_props[:]
-    for function in model.functions:
-        del function.metadata_props[:]
-        for node in function.node:
-            del node.metadata_props[:]
 
 
 def _check(single: nn.Module, model: Model, width: int) -> None:

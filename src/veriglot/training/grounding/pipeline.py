@@ -252,8 +252,7 @@ def _projection(rows: Sequence[Row], distilled: Distilled, seed: int, say: Say) 
         torch.from_numpy(distilled.next_directions() * 4.0),
     )
     fit(network, rows, epochs=4, seed=seed, type_weight=1.0, with_rows=True, say=say)
-    learned: Float32s = network.project.weight.detach().numpy().T.copy()
-    return learned
+    return network.project.weight.detach().numpy().T.copy()
 
 
 def first_stage(rows: Sequence[Row], seed: int, say: Say, epochs: int) -> Network:
@@ -413,7 +412,7 @@ _FOLDS = 5
 def folds_of(answers: Sequence[Labels]) -> list[int]:
     """A fold for each natural answer, 0 to 4, balanced inside each language."""
     fold = [0] * len(answers)
-    by_language: dict[str | None, list[int]] = defaultdict(list)
+    by_language = defaultdict[str | None, list[int]](list)
     for i, row in enumerate(answers):
         by_language[row.example.language].append(i)
     for members in by_language.values():

@@ -71,7 +71,7 @@ class _Parts:
         tells = 12.0 - commonness.of(sentence, bounds)
         self.all = bounds
         self.tells = tells
-        self.numbers = [b for b in bounds if any(c.isdigit() for c in sentence[b[0] : b[1]])]
+        self.numbers = [b for b in bounds if _has_digit(sentence[slice(*b)])]
         capitals = [i for i, (s, _) in enumerate(bounds) if i and sentence[s].isupper()]
         self.names = _runs(bounds, capitals)
         others = [
@@ -312,13 +312,11 @@ def _wrong(answer: Answer, others: list[Answer], rng: Random) -> str | None:
     """Another answer of the same kind (with digits or without), as often as not one that the same passage holds."""
     right = fold(answer.text)
     passage = fold(answer.passage)
-    has_digit = any(c.isdigit() for c in right)
     near = rng.random() < 0.5
     for other in rng.sample(others, min(len(others), 80)):
         text = fold(other.text)
-        if text in right or right in text or len(other.text) > _LONGEST:
-            continue
-        if any(c.isdigit() for c in text) == has_digit and (text in passage) == near:
+        alike = len(other.text) <= _LONGEST and _has_digit(text) == _has_digit(right)
+        if alike and _differ(text, right) and (text in passage) == near:
             return other.text
     return None
 
@@ -423,11 +421,11 @@ def count_words(labelled: Labelled) -> Commonness:
 
 def made_by_rule(labelled: Labelled, commonness: Commonness, seed: int) -> list[Example]:
     """Quotations and answers, right and wrong, in every language that has plain articles or answered questions."""
-    articles: dict[str, list[Article]] = defaultdict(list)
+    articles = defaultdict[str, list[Article]](list)
     for article in labelled.articles:
         articles[article.language].append(article)
     made = [e for language, some in articles.items() for e in _quotations(language, some, commonness, seed)]
-    answers: dict[str, list[Answer]] = defaultdict(list)
+    answers = defaultdict[str, list[Answer]](list)
     for answer in labelled.answers:
         answers[answer.language].append(answer)
     for language, given in answers.items():
@@ -481,7 +479,7 @@ class Paragraph:
 
 
 def is_held_out_group(group: str) -> bool:
-    """The same for a group."""
+    """Whether the texts of a group train nothing: a tenth of all groups, none of them of the benchmarks' tests."""
     first = _TEST_ARTICLES if group.startswith(_ARTICLE) else 0.0
     return first <= share_of(group) < first + HELD_OUT
 
@@ -492,7 +490,7 @@ def paragraphs(answers: Sequence[Answer]) -> list[Paragraph]:
     A question whose id stands in two languages or more is of a parallel set; it says which passages are versions of
     one paragraph. Answers without an id or a title, or in one language only, are of no such set.
     """
-    by_question: dict[str, dict[str, Answer]] = defaultdict(dict)
+    by_question = defaultdict[str, dict[str, Answer]](dict)
     for answer in answers:
         if answer.question_id is not None and answer.title is not None:
             by_question[answer.question_id].setdefault(answer.language, answer)
@@ -536,7 +534,7 @@ _ASKED = 0.3  # share of sentences that come with a question
 
 def answers_across(paragraphs: Sequence[Paragraph], rng: Random) -> Iterator[Example]:
     """For each answer, right or wrong, one response as `around` says it."""
-    other_answers: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    other_answers = defaultdict[str, list[tuple[int, str]]](list)
     for index, paragraph in enumerate(paragraphs):
         for language, answers in paragraph.versions.items():
             other_answers[language] += [(index, answer.text) for answer in answers]

@@ -131,7 +131,7 @@ def read_material(paths: Sequence[Path], seed: int) -> Material:
     parallel = paragraphs(labelled.answers)
     labelled.answers += read_answers(folders)
     commonness = count_words(labelled)
-    by_source: dict[str, list[Example]] = defaultdict(list)
+    by_source = defaultdict[str, list[Example]](list)
     for example in labelled.examples:
         if example.source == "qa":
             example = replace(example, kind="calibrating")

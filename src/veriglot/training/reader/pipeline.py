@@ -214,9 +214,9 @@ def fit(
     Raises:
         UsageError: the checkpoint belongs to something else.
     """
-    heads = [values for name, values in network.named_parameters() if not name.startswith("layers.")]
-    body = [p for name, p in network.named_parameters() if name.startswith("layers.") and p.requires_grad]
-    heads = [values for values in heads if values.requires_grad]
+    trainable = [(name, values) for name, values in network.named_parameters() if values.requires_grad]
+    body = [values for name, values in trainable if name.startswith("layers.")]
+    heads = [values for name, values in trainable if not name.startswith("layers.")]
     groups = [{"params": body, "factor": 1.0}, {"params": heads, "factor": _HEADS}]
     optimizer = torch.optim.AdamW(groups, _RATE, betas=(0.9, 0.98), weight_decay=_DECAY, fused=True)
     chunk, first, done = _resume(checkpoint, network, optimizer, run)

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    Article = tuple[str, str | None]  # its language and title
-
 __all__ = ["Row", "is_source", "read_answers", "read_sources", "read_unanswerable"]
 
 
@@ -346,24 +344,18 @@ def read_answers(folders: Sequence[Path]) -> Iterator[Answer]:
     Raises:
         InputError: a file is not in the set's published format.
     """
-    for name, source in _sources().answers.items():
-        parallel = source.passage_language_in_name is not None
+    for source in _sources().answers.values():
         questions = list(_read_questions(folders, source))
-        groups = _article_groups(questions) if parallel else {}
         own = {(q.id, q.language): q.answers[0][0] for q in questions if q.language == q.passage_language and q.answers}
         for question in questions:
             span = next(filter(None, (_span(question.passage, *answer) for answer in question.answers)), None)
             if span is None:
                 continue
-            article = groups.get((question.passage_language, question.title)) or question.title or question.passage
             answer = Answer(
-                f"{name}:{article if len(article) < _LONG_GROUP else _digest(article)}",
                 question.passage_language,
                 _cut(question.passage, span, question.passage_language),
                 question.question,
                 question.passage[slice(*span)],
-                question.id if parallel else None,
-                question.title,
             )
             text = own.get((question.id, question.language)) if question.language != answer.language else None
             yield answer if text is None else replace(answer, language=question.language, text=text)
@@ -408,22 +400,6 @@ def _span(passage: str, text: str, start: int) -> tuple[int, int] | None:
     if not passage.startswith(text, start):
         start = passage.find(text)
     return (start, start + len(text)) if text and start >= 0 else None
-
-
-def _article_groups(questions: list[_Question]) -> dict[Article, str]:
-    """One name for an article in all its languages, which questions with one id join."""
-    first: dict[Article, Article] = {}
-
-    def first_of(article: Article) -> Article:
-        while first.setdefault(article, article) != article:
-            article = first[article]
-        return article
-
-    asked_of: dict[str, Article] = {}
-    for question in questions:
-        article = (question.passage_language, question.title)
-        first[first_of(article)] = first_of(asked_of.setdefault(question.id, article))
-    return {article: ":".join(map(str, first_of(article))) for article in list(first)}
 
 
 _LONGEST = 3000  # code points of a passage

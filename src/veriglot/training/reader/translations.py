@@ -35,7 +35,7 @@ def aligned(paragraphs: Sequence[Paragraph]) -> list[Parallel]:
     """
     texts = []
     for paragraph in paragraphs:
-        questions: dict[str, dict[str, str]] = defaultdict(dict)
+        questions = defaultdict[str, dict[str, str]](dict)
         for language, answers in paragraph.versions.items():
             for answer in answers:
                 questions[answer.question_id or ""][language] = answer.question
@@ -176,7 +176,7 @@ def labelled_translations(samples: Sequence[Sample], left_out: Counter[str], rng
     are sampled. Flags name a pathology of the whole. A binary judgement says that a translation is right, or that
     something somewhere is wrong, which teaches nothing.
     """
-    sources: dict[str, list[Sample]] = defaultdict(list)
+    sources = defaultdict[str, list[Sample]](list)
     for sample in samples:
         if sample.evidence[0].language is None or len(sample.evidence) != 1:
             left_out["translation without a language or with several sources"] += 1
@@ -239,11 +239,12 @@ def _with_errors(samples: list[Sample], left_out: Counter[str], rng: Random) -> 
 
 
 def _with_pathology(sample: Sample) -> Example:
-    whole, flags = len(sample.response), _gold(sample).flags
+    length, flags = len(sample.response), _gold(sample).flags
+    whole = (Mark(0, length, "invented"),)
     if "full_detachment" in flags:
-        return _example(sample, _PATHOLOGIES, (Mark(0, whole, "invented"),))
+        return _example(sample, _PATHOLOGIES, whole)
     if "strong_detachment" in flags:
-        return _example(sample, _PATHOLOGIES, (Mark(0, whole, "invented"),), shares=((0, whole, _DIVIDED),))
+        return _example(sample, _PATHOLOGIES, whole, shares=((0, length, _DIVIDED),))
     return _example(sample, _PATHOLOGIES, tuple(_repeats(sample)) if "oscillation" in flags else ())
 
 
@@ -251,8 +252,8 @@ def _repeats(sample: Sample) -> Iterator[Mark]:
     """The words of every pair of neighbours that stood further left already."""
     bounds = words(sample.response, sample.language)
     forms = [fold(sample.response[start:end]) for start, end in bounds]
-    seen: set[tuple[str, str]] = set()
-    marked: set[int] = set()
+    seen = set[tuple[str, str]]()
+    marked = set[int]()
     for nth, pair in enumerate(pairwise(forms)):
         if pair in seen:
             marked |= {nth, nth + 1}
@@ -264,7 +265,7 @@ def _repeats(sample: Sample) -> Iterator[Mark]:
 def _of_right_ones(right: list[Sample], rng: Random) -> Iterator[Example]:
     for sample in rng.sample(right, min(len(right), _MOST_RIGHT)):
         yield _example(sample, _CRITICAL, (), kind="clean")
-    by_pair: dict[tuple[str | None, str | None], list[Sample]] = defaultdict(list)
+    by_pair = defaultdict[tuple[str | None, str | None], list[Sample]](list)
     for sample in right:
         by_pair[sample.language, sample.evidence[0].language].append(sample)
     for (ours, target), samples in by_pair.items():

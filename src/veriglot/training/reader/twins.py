@@ -44,7 +44,6 @@ KINDS = tuple(TYPES)
 SLOT = re.compile(r"\{([A-Za-z])(?::(\w+))?\}")
 STOP = re.compile(r"[.。！!।؟?۔]*$")
 HELD_OUT = 0.2  # share of the facts that trains nothing, in any language
-SENTENCES = (2, 6)  # of the evidence
 ASKED, RIVALLED = 0.3, 0.5  # shares of states asked with yes or no, and of facts beside one of the same kind
 CROSSED = 0.6  # of the other facts with a number: the wrong one takes that of any other fact
 OFTEN = {"role": 1.5, "state": 2.2, "fact": 1.0}
@@ -183,10 +182,8 @@ class World:
         answer, question = self.rng.choice(frame["answers"]), self.rng.choice(frame["questions"])
         if rival is not None and not (_names(answer) or _names(question)):
             rival = None  # nobody could tell which of the two is asked for
-        right, asked = (
-            Text(cast.fill(answer, self.answer_language).text),
-            cast.fill(question, self.answer_language).text,
-        )
+        right = Text(cast.fill(answer, self.answer_language).text)
+        asked = cast.fill(question, self.answer_language).text
         slots = [slot[1] for part in re.findall(r"\[[^\]]*\]", answer) for slot in SLOT.finditer(part)]
         if kind == "role":
             first = next(first for first, second in EXCHANGED.items() if {first, second} & set(slots))
@@ -275,7 +272,13 @@ def _changed(value: int, rng: Random, *, last: bool) -> int:
     return int("".join(digits))
 
 
-def _twins(world: World, *, held_out: bool) -> Iterator[Twin]:
+def draw_twins(world: World, *, held_out: bool) -> Iterator[Twin]:
+    """Twins about facts of the language of the evidence in a drawn order, each fact once.
+
+    Args:
+        world: draws the facts, and what stands in their slots.
+        held_out: whether the facts are those that train nothing.
+    """
     kinds = {name: OFTEN[kind] for name, (kind, _) in wordings(world.tag)["frames"].items()}
     names = facts(world.tag, held_out)
     for name in sorted(names, key=lambda name: world.rng.random() ** (1 / kinds[name]), reverse=True):
@@ -284,35 +287,20 @@ def _twins(world: World, *, held_out: bool) -> Iterator[Twin]:
             yield twin
 
 
-def draw_twin(tag: str, rng: Random, *, answer_language: str | None = None, held_out: bool = False) -> Twin:
-    """A twin in a language, with evidence that says more than what is asked for.
+def draw_case(tag: str, rng: Random, *, answer_language: str | None = None, held_out: bool = False) -> list[Row]:
+    """A right and a wrong answer, in a shape that assistants give their answers, and at times further ones.
+
+    These are refusals, copies of the evidence, and right answers to which something was added.
 
     Args:
         tag: language of the evidence.
         rng: what draws.
         answer_language: language of the answers, where it is another.
-        held_out: whether the fact is one that trains nothing.
-    """
-    twins = _twins(World(tag, answer_language or tag, rng), held_out=held_out)
-    twin = next(twins)
-    evidence = list(twin.evidence)
-    for further in twins:
-        if len(evidence) >= rng.randint(*SENTENCES):
-            break
-        evidence += further.evidence
-    rng.shuffle(evidence)
-    return twin._replace(evidence=evidence)
-
-
-def draw_case(tag: str, rng: Random, *, answer_language: str | None = None, held_out: bool = False) -> list[Row]:
-    """A right and a wrong answer, in a shape that assistants give their answers, and at times further ones.
-
-    These are refusals, copies of the evidence, and right answers to which something was added. For the arguments see
-    `draw_twin`.
+        held_out: whether the facts are those that train nothing.
     """
     world = World(tag, answer_language or tag, rng)
     data, twins = wordings(world.answer_language), []
-    for twin in _twins(world, held_out=held_out):
+    for twin in draw_twins(world, held_out=held_out):
         twins.append(twin)
         if len(twins) >= rng.choice((1, 1, 2, 4)):
             break

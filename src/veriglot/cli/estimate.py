@@ -13,8 +13,8 @@ from veriglot.cli.command import Options, command
 from veriglot.cli.console import Account, print_json
 from veriglot.cli.inputs import find_inputs, known_tag
 from veriglot.errors import InputError, UsageError
-from veriglot.formats.columns import LABEL_PARTS
 from veriglot.formats.containers import Source
+from veriglot.formats.labels import LABEL_PARTS
 from veriglot.formats.reader import SeenIds, columns_from, read_predictions
 from veriglot.records import Estimator, Prediction, Rate, Sample
 from veriglot.report.tables import Table

@@ -85,6 +85,7 @@ class _Table(msgspec.Struct, frozen=True):
 
 
 _TABLE = packaged(__package__, "columns.toml", _Table)
+_PATHS = {name for known in chain(*_TABLE.names.values()) for name in known if "." in name}
 
 
 def presets() -> tuple[Preset, ...]:
@@ -215,10 +216,10 @@ def _stated(stated: Iterable[tuple[str, str]], names: Collection[str]) -> Iterat
 
 
 def _name(key: str) -> str:
-    """The normalized name of a column; empty for a key of an object that holds no columns."""
+    """The normalized name of a column, or its path if that has a name; empty for a key of what holds no columns."""
     outer, _, inner = key.rpartition(".")
-    if inner == "text" and normalized(outer) in _TABLE.names["response"][0]:
-        return "output_text"  # {"response": {"text": ...}} is no evidence
+    if (path := ".".join(map(normalized, key.split(".")))) in _PATHS:
+        return path
     return normalized(inner) if not outer or normalized(outer) in _TABLE.objects["holders"] else ""
 
 

@@ -167,7 +167,7 @@ def test_order_does_not_matter_and_what_is_missing_is_coverage(files: Files, ver
     assert (bold["responses"], bold["coverage"], bold["status"]) == (89, 89 / 160, "unreliable")
     assert "only 56% of the responses were judged" in bold["reason"]
     assert careful["coverage"] == 1.0
-    assert "71 samples have no prediction" in outcome.err
+    assert "samples without a prediction: 71" in outcome.err
     by_seed = rates(veriglot("estimate", *files.words, "--json", "--by-seed"))
     apart = [rate for rate in by_seed if rate["model"] == "bold" and rate["seed"] is not None]
     assert [(rate["seed"], rate["responses"] / rate["coverage"]) for rate in apart] == [(0, 80), (1, 80)]

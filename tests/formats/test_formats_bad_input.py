@@ -465,7 +465,7 @@ def test_an_error_that_is_marked_beside_a_response_is_no_failed_request(tmp_path
         (['1,rain,"rain', "2,rain,rain", "3,r,r"], [], "2: a quote is left open, so that the row goes on to line 4."),
         (['1,rain,"rain', '2,rain,"r', "3,r,r"], ["3"], "2: a quote is left open, so that the row goes on to line 3."),
         (["1,rain,rain", '2,rain,"rain'], ["1"], "3: a quote is left open, so that the row goes on to line 3."),
-        (["1,rain,rain", "rain"], ["1"], "the row has 1 column, but the header 3."),
+        (["1,rain,rain", "rain"], ["1"], "the row and the header differ in columns, 1 and 3."),
         (['1,rain,"a ""b"" c\n\nd"', '2,rain,"a" b', '3,rain,5" c'], ["1", "2", "3"], ""),
     ],
 )  # fmt: skip

@@ -118,7 +118,7 @@ def _tally(
         account.warn(f"{strangers:,} predictions belong to no sample and are left out.")
     missing = sum(group.statuses["missing"] for group in tallying.groups.values())
     if missing:
-        account.warn(f"{missing:,} samples have no prediction; the coverage of the rates counts them.")
+        account.warn(f"samples without a prediction: {missing:,}; the coverage of the rates counts them.")
     return tallying
 
 

@@ -321,7 +321,7 @@ def _delimited(source: Source, max_line_bytes: int) -> Records:
         elif header is None:
             header = None if row == ["sep=", ""] else _unique(row)
         elif len(row) != len(header):
-            detail = f"the row has {len(row)} column{'s' * (len(row) > 1)}, but the header {len(header)}"
+            detail = f"the row and the header differ in columns, {len(row)} and {len(header)}"
             wrong = InputError(detail, "Check for a quote that is left open.")
             yield _bad(source, line, wrong, delimiter.join(row)[:_SHOWN_OF_TOO_LONG])
         else:

@@ -458,7 +458,7 @@ class Mqm(Format):
         if columns is cells:
             return None
         if len(cells) != len(columns):
-            raise InputError(f"the row has {len(cells)} columns, but the first line {len(columns)}")
+            raise InputError(f"the row and the first line differ in columns, {len(cells)} and {len(columns)}")
         row = dict(zip(columns, cells, strict=True))
         source, in_source = self._marked(row["source"], "source", reading)
         target, in_target = self._marked(row["target"], "target", reading)
@@ -623,7 +623,7 @@ def _first_texts(reading: Reading) -> Iterator[tuple[str, str]]:
 def _marked_tokens(labels: list[str], target: str) -> Iterator[Span]:
     tokens = [match.span() for match in re.finditer(r"[^ \t]+", target)]
     if len(tokens) != len(labels):
-        raise InputError(f"there are {len(labels)} labels for the {len(tokens)} tokens of the target")
+        raise InputError(f"labels and tokens of the target differ in number, {len(labels)} and {len(tokens)}")
     wrong = next((label for label in labels if label not in {"0", "1"}), None)
     if wrong is not None:
         raise InputError(f"a label is 0 or 1, not {wrong!r}")

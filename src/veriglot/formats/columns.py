@@ -467,10 +467,10 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
         _refuse_failed(row)
         raise InputError("the response is missing", field=parts["response"])
     used = {column for part, columns in plan.parts.items() if part not in {"start", "end"} for column in columns}
-    data: dict[str, Any] = {"id": id_, "response": response, "meta": {}}
+    data: dict[str, Any] = {"response": response, "meta": {}}
     for key, value in present({key: plain_value(value) for key, value in row.items() if key not in used}).items():
-        if key == "annotations" and value and (layers := layers_of(value, response, reading)):
-            data[key] = layers
+        if key == "annotations" and value and (added := layers_of(value, response, reading)):
+            data[key] = added
         elif is_native(key, value):
             data[key] = {**value, **data["meta"]} if key == "meta" else value
         elif isinstance(value, Mapping):
@@ -492,20 +492,19 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
         data.setdefault("task", plan.preset.task)
     annotation = None
     try:
-        annotation = annotation_of(plan.parts, plan.unclear, flat, response, reading, data["meta"])
+        layers = annotation_of(plan.parts, plan.unclear, flat, response, reading, data["meta"])
     except (UnclearLabelError, NoQuotationError) as error:
         if reading.labelled:
             raise
         if not reading.report.notes["labels_not_used"]:
             _LOG.warning("%s: labels are not used: %s", reading.source.path, error)
         reading.report.notes["labels_not_used"] += 1
-        unclear: list[UnclearLabelError] = reading.once("unclear", list)
-        unclear += [error] if isinstance(error, UnclearLabelError) and error.remedy else []
+        if isinstance(error, UnclearLabelError) and error.remedy:
+            reading.state["unclear"] = error
         data["meta"] |= {column: flat.get(column) for part in LABEL_PARTS for column in plan.parts.get(part, ())}
     sample = sample_from(data)
-    if annotation is not None:
-        sample = msgspec.structs.replace(sample, annotations=(*sample.annotations, annotation))
-    return sample
+        layers = ()
+    return msgspec.structs.replace(sample, annotations=(*sample.annotations, *layers))
 
 
 def _evidence(plan: _Plan, flat: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -47,8 +47,9 @@ def normalized(name: str) -> str:
 
 
 def first_of(item: Any, keys: Iterable[str], kind: Any) -> Any:
-    """The first value of that kind among these keys of an object; None where there is none."""
-    values = (item.get(key) for key in keys) if isinstance(item, Mapping) else ()
+    """The first value of that kind among these keys of an object, however it spells them; None where there is none."""
+    named = {normalized(str(key)): each for key, each in item.items()} if isinstance(item, Mapping) else {}
+    values = map(named.get, keys)
     return next((value for value in values if isinstance(value, kind) and not isinstance(value, bool)), None)
 
 
@@ -81,22 +82,23 @@ def _unsupported(value: Any, part: str, column: str, evidence: Sequence[str] = (
     Raises:
         UnclearLabelError: it is no known word, or the column does not say what 1 means.
     """
-    if str(value).strip().lower() in EMPTY:
-        return None
     words, word = _TABLE["words"], str(value).strip().lower()
+    if word in EMPTY:
+        return None
     of_1 = _SENSES.get(part, meaning_of_1(column))
+    known = word in {*words["true"], *words["false"]}
+    if known and of_1 is not None:
+        return of_1 if word in words["true"] else 1 - of_1
     short = _TABLE["beside_premise"] if of_1 is None and "premise" in map(normalized, evidence) else {}
     for meaning, number in _SENSES.items():
-        if normalized(word) in {*words[meaning], *short.get(meaning, ())}:
+        if {normalized(word), str(value).strip()} & {*words[meaning], *short.get(meaning, ())}:
             return number
-    if word not in {*words["true"], *words["false"]}:
+    if not known:
         raise UnclearLabelError(
             f"the label {str(value)[:40]!r} in {column!r} is not known",
             remedy="Write supported or unsupported for it (of NLI: entailment, neutral, contradiction), or add a column"
             " of 0 and 1 and --map unsupported=COLUMN or --map supported=COLUMN; --map label= leaves the labels out.",
         )
-    if of_1 is not None:
-        return of_1 if word in words["true"] else 1 - of_1
     raise UnclearLabelError(
         f"{column!r} does not say whether {value!r} is supported or unsupported",
         remedy=f"Add --map {quote(f'unsupported={column}')} if 1 is unsupported,"
@@ -114,7 +116,7 @@ def _is_label(text: str) -> bool:
 
 def _edges(item: Any, where: str, response: str, reading: Reading) -> tuple[int, int] | None:
     """The range of a span: `start` and `end` in any spelling, a pair, or a text that occurs once."""
-    if isinstance(item, list | tuple) and len(item) == 2 and all(type(edge) is int for edge in item):
+    if isinstance(item, list | tuple) and list(map(type, item[:2])) == [int, int] and len(item) < 4:  # with a type
         return reading.located(None, item[0], item[1], where, response)
     known = _TABLE["keys"]
     start, end, length = (first_of(item, keys, int) for keys in (known["start"], known["end"], ["length"]))
@@ -142,7 +144,8 @@ def _spans(
         edges = _edges(item, f"{column}[{index}]", response, reading)
         if edges is None:
             continue
-        name = normalized(first_of(item, known["type"], str) or "")
+        name = str(item[2]) if isinstance(item, list) and item[2:] else first_of(item, known["type"], str) or ""
+        name = normalized(name)
         if re.search("conflict|contradict", name) and name != "contradictory":
             name = "contradicted"
         elif re.search("baseless|unverified|not_support|unsupport", name):
@@ -179,12 +182,12 @@ def _marks(parts: Mapping[str, tuple[str, ...]], flat: Mapping[str, Any], respon
         detail = f"{value!r} in {column!r} may be quoted, or say whether anything is wrong"
         raise InputError(detail, f'Write [] where nothing is wrong, ["{value}"] where it is quoted.', field="spans")
     text = value if quoted and value.strip() and not label else ""
-    edges = [str(flat[column]).removesuffix(".0") for part in ("start", "end") for column in parts.get(part, ())]
+    edges = [re.sub("[.,]0$", "", str(flat[column])) for part in ("start", "end") for column in parts.get(part, ())]
     if len(edges) == 2 and all(map(str.isdecimal, edges)) and text in response:
         if not text and int(edges[1]) > len(response) + 1:  # they may be times
             detail = f"[{edges[0]}, {edges[1]}) does not lie in the response of {len(response)} code points"
             raise NoQuotationError(detail, "--map start= leaves such columns out.", field="start")
-        type_ = first_of({normalized(key): each for key, each in flat.items()}, _TABLE["keys"]["type"], str)
+        type_ = first_of(flat, _TABLE["keys"]["type"], str)
         value = [present({"start": int(edges[0]), "end": int(edges[1]), "text": text or None, "type": type_})]
     elif text:
         value = [text] if text in response else re.split(rf"\s*[{_PARTING}][{_PARTING}\s]*", text.strip(f" {_PARTING}"))
@@ -201,11 +204,13 @@ def annotation_of(
     response: str,
     reading: Reading,
     meta: dict[str, Any],
-) -> Annotation | None:
-    """What the columns of labels say; None where they say nothing of this row. Why none can is `unclear`."""
-    before: list[UnclearLabelError] = reading.once("unclear", list)  # where some words are not known, none is used
+) -> tuple[Annotation, ...]:
+    """What the columns of labels say, if they say anything of this row. Why none can is `unclear`."""
+    before = reading.state.get("unclear")  # where some words are not known, none is used
+    prodigy = "_input_hash" in flat and flat.get("answer") != "accept"
+    unclear += "who labelled did not accept them: leave such rows out" * prodigy
     if before or unclear:
-        raise before[0] if before else UnclearLabelError(unclear)
+        raise before or UnclearLabelError(unclear)
     taxonomy, spans = "hat", None
     rating: int | None = None
     for part in ("spans", "label", "unsupported", "supported"):
@@ -229,11 +234,11 @@ def annotation_of(
     annotator = cell_text(next((flat.get(column) for column in parts.get("annotator", ())), None), "annotator")
     if spans is None and rating is None:
         meta |= {"annotator": annotator} if annotator else {}
-        return None
+        return ()
     if spans and rating == 0:
         raise UnclearLabelError("the label says supported, and spans are marked")
     if rating:
         spans = spans or None  # unsupported, and nobody marked where: no spans are not a clean response
     # A rating, of 0 or 1, is of a response that was labelled as a whole.
     ratings: dict[str, float | str] = {} if rating is None else {"unsupported": float(rating)}
-    return Annotation(annotator or "gold", Kind.HUMAN, taxonomy, spans=spans, ratings=ratings)
+    return (Annotation(annotator or "gold", Kind.HUMAN, taxonomy, spans=spans, ratings=ratings),)

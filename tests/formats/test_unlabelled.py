@@ -293,3 +293,20 @@ def test_numbers_with_a_comma_are_those_of_a_spreadsheet(tmp_path: Path) -> None
     (layer,) = sample.annotations
     assert [sample.response[span.start : span.end] for span in layer.spans or ()] == ["1879"]
     assert layer.ratings == {"unsupported": 1.0}
+
+
+def test_letters_of_another_code_page_are_told_to_be_saved_as_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes("kontekst;odpowiedź\nMost z 1897 r.;Most z 1879 r.\n".encode("cp1250"))
+    with pytest.raises(InputError, match="If letters look wrong, save the file as UTF-8"):
+        list(read(path))
+
+
+def test_evidence_that_a_tool_left_empty_is_taken_from_its_other_key() -> None:
+    """DeepEval writes null for the one of its two contexts that a test case lacks."""
+    row = {"input": "Kiedy?", "actual_output": "W 1879.", "expected_output": "W 1897."}
+    for empty in None, [], "":
+        sample = read_row({**row, "context": ["Most z 1897 r."], "retrieval_context": empty})
+        assert sample.evidence_text == "Most z 1897 r."
+    sample = read_row({**row, "context": ["a"], "retrieval_context": None}, columns={"evidence": "retrieval_context"})
+    assert sample.evidence == ()

@@ -508,7 +508,9 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
 
 
 def _evidence(plan: _Plan, flat: Mapping[str, Any]) -> list[dict[str, Any]]:
-    values = {column: flat.get(column) for column in plan.parts.get("evidence", ())}
+    values = {column: plain_value(flat.get(column)) for column in plan.parts.get("evidence", ())}
+    if plan.preset and not (plan.stated or any(values.values())):  # DeepEval writes null for one of its contexts
+        values = {column: flat.get(column) for column in plan.preset.columns["evidence"].split("|")}
     if (response := plan.parts["response"][0]) in values:
         values[response] = messages_of(decoded_value(values[response]), "evidence") or values[response]
     passages = [

@@ -230,7 +230,10 @@ def test_what_other_services_answered_is_the_response(answer: dict[str, object],
 def test_the_text_of_a_response_is_no_evidence_for_it() -> None:
     """`output.text` was, and every such answer supported."""
     answer = "Silta avattiin vuonna 1879."
-    for row in {"answer": answer, "output": {"text": answer}}, {"answer": {"text": answer}, "input": {"text": "Silta?"}}:
+    for row in (
+        {"answer": answer, "output": {"text": answer}},
+        {"answer": {"text": answer}, "input": {"text": "Silta?"}},
+    ):
         with pytest.raises(InputError, match="no column is known to hold the evidence"):
             read_row(row)
 
@@ -265,6 +268,11 @@ def test_an_object_in_place_of_a_response_is_told_of_paths(tmp_path: Path) -> No
         list(read(path))
     columns = {"response": "response.answers.0.content.parts.0.text", "evidence": "evidence"}
     assert [sample.response for sample in read(path, columns=columns)] == ["Silta avattiin vuonna 1879."]
+
+
+def test_a_misspelt_column_is_told_the_nearest() -> None:
+    with pytest.raises(InputError, match="Did you mean Antwort"):
+        read_row({"Antwort": "a", "Quelle": "b"}, columns={"response": "Antwrot", "evidence": "Quelle"})
 
 
 def test_documents_that_langchain_wrote_are_evidence() -> None:

@@ -31,6 +31,7 @@ from veriglot.formats.base import (
     is_native,
     language_tag,
     messages_of,
+    pairs_in_name,
     plain_value,
     present,
 )  # fmt: skip
@@ -88,10 +89,8 @@ _TABLE = packaged(__package__, "columns.toml", _Table)
 _PATHS = {name for known in chain(*_TABLE.names.values()) for name in known if "." in name}
 
 
-def presets() -> tuple[Preset, ...]:
-    """The tools and data sets whose rows are known by their columns."""
-    return _TABLE.presets
-
+PRESETS = _TABLE.presets
+"""The tools and data sets whose rows are known by their columns."""
 
 _PARTS = (
     "unsupported", "supported", "id", "response", "evidence", "question", "language", "source_language", "model",
@@ -172,7 +171,7 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
     names = {key: _name(key) for key, _ in keys}
     texts = {key: names[key] for key, is_object in keys if not is_object}
     parts = dict(_stated(stated, names))
-    preset = next((preset for preset in presets() if _fits(preset, names, texts)), None)
+    preset = next((preset for preset in PRESETS if _fits(preset, names, texts)), None)
     unclear, labelled = "", any(part in LABEL_PARTS for part, _ in stated)
     for part in _PARTS:
         of_data = part == "source_language" and (preset is None or preset.task != Task.TRANSLATION)  # translated itself
@@ -280,7 +279,8 @@ def _proposed(row: Mapping[str, Any], stated: Mapping[str, str]) -> dict[str, st
         known = _columns_of(part, {key: _name(key) for key in others}, {})
         result[part] = known[0] if len(known) == 1 else _likeliest(part, others)
     asking = [key for key, value in flat.items() if key not in result.values() and _ASKS.search(str(value))]
-    result = {"question": asking[0], **result} if len(asking) == 1 else result
+    if len(asking) == 1:
+        result.setdefault("question", asking[0])
     return {part: result[part] for part in ("response", "evidence", *result)}
 
 
@@ -392,7 +392,7 @@ def read_row(
 ) -> Sample:
     """The sample of one row under any usual names, such as `question`, `contexts`, `answer`.
 
-    Native rows, rows of the tools in `presets` and rows with names like theirs are known by their keys. A label of the
+    Native rows, rows of the tools in `PRESETS` and rows with names like theirs are known by their keys. A label of the
     whole response becomes the rating `unsupported` (0 or 1) of the annotator `gold`, marked spans become its spans.
     What has no place in a sample goes to `meta`; so does a label that cannot be understood.
 
@@ -480,17 +480,18 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
             data["meta"][key] = value
     stated = {part: cell_text(flat.get(parts[part]), part) for part in _TEXTS if part in parts}
     language, source = (tag and (language_tag(tag) or tag) for tag in map(stated.get, ("language", "source_language")))
+    pairs = pairs_in_name(first_of(flat, _TABLE.objects["pair"], str) or "")
+    source_of_pair, target = next(iter(pairs), (None, None))
     data |= {
         "id": stated.get("id") or id_,
         "question": stated.get("question"),
-        "language": language or reading.language,
-        "evidence": [{"language": source} | passage for passage in _evidence(plan, flat)],
+        "language": language or target or reading.language,
+        "evidence": [{"language": source or source_of_pair} | passage for passage in _evidence(plan, flat)],
     }
     if stated.get("model"):
         data["generator"] = {"name": stated["model"]}
     if plan.preset is not None and (data["question"] or plan.preset.task is not Task.QA):
         data.setdefault("task", plan.preset.task)
-    annotation = None
     try:
         layers = annotation_of(plan.parts, plan.unclear, flat, response, reading, data["meta"])
     except (UnclearLabelError, NoQuotationError) as error:
@@ -502,8 +503,8 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
         if isinstance(error, UnclearLabelError) and error.remedy:
             reading.state["unclear"] = error
         data["meta"] |= {column: flat.get(column) for part in LABEL_PARTS for column in plan.parts.get(part, ())}
-    sample = sample_from(data)
         layers = ()
+    sample = sample_from(data)
     return msgspec.structs.replace(sample, annotations=(*sample.annotations, *layers))
 
 

@@ -279,3 +279,22 @@ def test_documents_that_langchain_wrote_are_evidence() -> None:
     document = {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "Document"]}
     document["kwargs"] = {"page_content": "Silta avattiin vuonna 1897.", "metadata": {}}
     assert read_row({"context": [document], "answer": "Silta."}).evidence_text == "Silta avattiin vuonna 1897."
+
+
+_TEXTS = {"question": "Milloin?", "context": "Silta avattiin vuonna 1897."}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"request": {"question": "Milloin?"}, "response": {"answer": "Silta."}, "retrieved_context": _TEXTS["context"]},
+        {"id": "1", "fields": {**_TEXTS, "answer": "Silta."}, "responses": {"label": []}, "status": "completed"},
+        {"doc": _TEXTS, "target": "1897", "resps": [["Silta. "]], "filtered_resps": ["Silta."], "doc_id": 1},
+        {"sample_id": "1", "type": "match", "data": {**_TEXTS, "sampled": "Silta.", "expected": "1897"}},
+        {"question": "Milloin?", "reference_context": _TEXTS["context"], "agent_answer": "Silta."},
+    ],
+    ids=["MLflow", "Argilla", "lm-evaluation-harness", "OpenAI evals", "Giskard"],
+)
+def test_what_tools_write_is_read_by_their_own_keys(row: dict[str, object]) -> None:
+    sample = read_row(row)
+    assert (sample.question, sample.response, sample.evidence_text) == ("Milloin?", "Silta.", _TEXTS["context"])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from veriglot.cli import main
 from veriglot.cli.app import VERBS, load_verb
 from veriglot.formats.base import FORMATS
-from veriglot.formats.columns import presets
+from veriglot.formats.columns import PRESETS
 from veriglot.records.languages import languages
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def formats_page() -> str:
     head, tail = (HERE / "formats_head.txt").read_text("utf-8").split("<!-- presets -->\n")
     known = "".join(
         f"| {preset.name} | `{'`, `'.join(dict.fromkeys(c.partition('|')[0] for c in preset.columns.values()))}` |\n"
-        for preset in presets()
+        for preset in PRESETS
     )
     parts = [
         NOTE,

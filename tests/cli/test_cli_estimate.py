@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from json_lines import write_lines
-from veriglot import estimate
+from veriglot import detect_many, estimate
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.reader import read_predictions
 from veriglot.records import Annotation, Evidence, Generator, Kind, Rate, Sample, Span
@@ -167,7 +167,7 @@ def test_order_does_not_matter_and_what_is_missing_is_coverage(files: Files, ver
     assert (bold["responses"], bold["coverage"], bold["status"]) == (89, 89 / 160, "unreliable")
     assert "only 56% of the responses were judged" in bold["reason"]
     assert careful["coverage"] == 1.0
-    assert "71 samples have no prediction" in outcome.err
+    assert "samples without a prediction: 71" in outcome.err
     by_seed = rates(veriglot("estimate", *files.words, "--json", "--by-seed"))
     apart = [rate for rate in by_seed if rate["model"] == "bold" and rate["seed"] is not None]
     assert [(rate["seed"], rate["responses"] / rate["coverage"]) for rate in apart] == [(0, 80), (1, 80)]
@@ -301,3 +301,15 @@ def test_python_gives_the_rates_of_the_command(files: Files, veriglot: Command) 
         estimate(predictions, samples)
     with pytest.raises(InputError, match="belongs to no sample"):
         estimate(predictions, samples[1:], estimator="raw")
+
+
+def test_python_takes_the_rows_that_detect_many_takes() -> None:
+    """Dictionaries among the samples were an AttributeError."""
+    rows = [{"response": f"Most z 18{n}7.", "evidence": "Most z 1897.", "model": "m", "language": "pl"} for n in "79"]
+    (rate,) = estimate(detect_many(rows), rows, estimator="raw")
+    assert (rate.model, rate.language, rate.responses, rate.coverage) == ("m", "pl", 2, 1.0)
+    plain = [prediction.to_dict() for prediction in detect_many(rows)]
+    assert estimate(plain, rows, estimator="raw") == [rate]
+    for predictions, samples in ((plain, ["a.jsonl"]), (["a.jsonl"], rows)):
+        with pytest.raises(InputError, match="object"):
+            estimate(predictions, samples, estimator="raw")

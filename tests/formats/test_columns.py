@@ -17,7 +17,7 @@ import veriglot
 from veriglot.cli import main
 from veriglot.detection import sample_from_row
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.formats.columns import _name_likeness, presets, read_row
+from veriglot.formats.columns import PRESETS, _name_likeness, read_row
 from veriglot.formats.reader import columns_from, read_rows
 from veriglot.records import Task
 from veriglot.storage.checkpoint import FailedRow
@@ -215,6 +215,13 @@ SHAPES: dict[str, tuple[Callable[[Path, Rows], None], str, dict[str, Any], Any]]
     ),
     "TRUE": (as_table, "a.csv", {"grounding": EVIDENCE, "generated_text": RESPONSE, "label": 1}, 0.0),
     "FEVER": (as_lines, "a.jsonl", {"id": 3, "claim": RESPONSE, "evidence": EVIDENCE, "label": "REFUTES"}, 1.0),
+    "lm-evaluation-harness": (
+        as_lines, "a.jsonl",
+        {"doc": {"question": QUESTION, "context": EVIDENCE}, "target": "1897", "filtered_resps": [RESPONSE]}, None,
+    ),
+    "Prodigy": (
+        as_lines, "a.jsonl", {"text": RESPONSE, "context": EVIDENCE, "answer": "accept", "_input_hash": 1}, None,
+    ),
     "HHEM": (as_table, "a.csv", {"premise": EVIDENCE, "hypothesis": RESPONSE}, None),
     "SQuAD": (
         as_parquet, "a.parquet",
@@ -226,7 +233,7 @@ SHAPES: dict[str, tuple[Callable[[Path, Rows], None], str, dict[str, Any], Any]]
 
 
 def test_every_preset_is_tried() -> None:
-    assert {preset.name for preset in presets()} <= set(SHAPES)
+    assert {preset.name for preset in PRESETS} <= set(SHAPES)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -716,15 +723,6 @@ def test_a_completion_of_a_service_is_a_response() -> None:
     for choice in {"message": {"role": "assistant", "content": RESPONSE}}, {"text": RESPONSE, "finish_reason": "stop"}:
         for row in {"response": {"choices": [choice]}}, {"choices": [choice]}:
             assert read_row({**row, "context": EVIDENCE}).response == RESPONSE
-
-
-def test_a_misspelt_column_is_told_the_nearest() -> None:
-    with pytest.raises(InputError, match="Did you mean Antwort"):
-        read_row({"Antwort": "a", "Quelle": "b"}, columns={"response": "Antwrot", "evidence": "Quelle"})
-
-
-def test_the_language_of_a_translation_is_that_of_its_target() -> None:
-    assert read_row({"source": "It opened.", "target": "DC", "target_lang": "ja", "source_lang": "en"}).language == "ja"
 
 
 def test_a_misspelt_file_is_told_the_nearest(tmp_path: Path) -> None:

@@ -93,11 +93,20 @@ def test_rows_of_empty_cells_are_no_rows(tmp_path: Path) -> None:
     assert kinds(rows(tmp_path / "rows.csv", data)) == ["a", "b"]
 
 
-def test_utf16_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_bytes('{"id":"1","response":"rain"}\n'.encode("utf-16"))
-    with pytest.raises(InputError, match="UTF-16"):
-        list(read_file(path, format="jsonl"))
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.json", "rows.csv"])
+def test_utf16_is_read(tmp_path: Path, name: str) -> None:
+    """PowerShell writes it with `>`, and Excel as Unicode text."""
+    texts = {"rows.jsonl": '{"id":"1","response":"ŕäin"}\n{"id":"2","response":"𝄞"}\n'}
+    texts |= {"rows.json": f"[{','.join(texts['rows.jsonl'].splitlines())}]"}
+    text = texts.get(name, "id\tcontext\tanswer\n1\tx\tŕäin\n2\tx\t𝄞\n")
+    found = rows(tmp_path / name, text.encode("utf-16"))
+    assert [row.response for row in found if isinstance(row, Sample)] == ["ŕäin", "𝄞"]
+
+
+def test_xml_is_refused_with_what_to_save(tmp_path: Path) -> None:
+    data = b'<?xml version="1.0"?><tmx><body><tu><tuv xml:lang="en"><seg>a</seg></tuv></tu></body></tmx>'
+    with pytest.raises(InputError, match=r"XML, such as TMX or XLIFF.*CSV, JSON lines or Parquet"):
+        rows(tmp_path / "memory.tmx", data)
 
 
 def test_a_huge_line_is_skipped_without_being_held(tmp_path: Path) -> None:
@@ -465,7 +474,7 @@ def test_an_error_that_is_marked_beside_a_response_is_no_failed_request(tmp_path
         (['1,rain,"rain', "2,rain,rain", "3,r,r"], [], "2: a quote is left open, so that the row goes on to line 4."),
         (['1,rain,"rain', '2,rain,"r', "3,r,r"], ["3"], "2: a quote is left open, so that the row goes on to line 3."),
         (["1,rain,rain", '2,rain,"rain'], ["1"], "3: a quote is left open, so that the row goes on to line 3."),
-        (["1,rain,rain", "rain"], ["1"], "the row has 1 column, but the header 3."),
+        (["1,rain,rain", "rain"], ["1"], "the row and the header differ in columns, 1 and 3."),
         (['1,rain,"a ""b"" c\n\nd"', '2,rain,"a" b', '3,rain,5" c'], ["1", "2", "3"], ""),
     ],
 )  # fmt: skip

@@ -229,8 +229,23 @@ def test_what_other_services_answered_is_the_response(answer: dict[str, object],
 
 def test_the_text_of_a_response_is_no_evidence_for_it() -> None:
     """`output.text` was, and every such answer supported."""
-    with pytest.raises(InputError, match=r"could be in answer or output\.text"):
-        read_row({"answer": "Silta avattiin vuonna 1879.", "output": {"text": "Silta avattiin vuonna 1879."}})
+    answer = "Silta avattiin vuonna 1879."
+    for row in (
+        {"answer": answer, "output": {"text": answer}},
+        {"answer": {"text": answer}, "input": {"text": "Silta?"}},
+    ):
+        with pytest.raises(InputError, match="no column is known to hold the evidence"):
+            read_row(row)
+
+
+def test_the_texts_of_objects_are_response_and_question() -> None:
+    """Beside `answer`, `output.text` was taken for a second response, and such rows were refused."""
+    passage = {"context": "Silta avattiin vuonna 1897."}
+    sample = read_row({"answer": "Silta.", "output": {"text": "Silta avattiin."}, **passage})
+    assert (sample.response, sample.meta) == ("Silta.", {"output": {"text": "Silta avattiin."}})
+    for inner in "text", "content", "value":
+        sample = read_row({"query": {inner: "Milloin?"}, "output": {inner: "Silta.", "tokens": 3}, **passage})
+        assert (sample.question, sample.response, sample.evidence_text) == ("Milloin?", "Silta.", passage["context"])
 
 
 def test_an_answer_that_is_no_text_is_not_called_none() -> None:
@@ -255,7 +270,31 @@ def test_an_object_in_place_of_a_response_is_told_of_paths(tmp_path: Path) -> No
     assert [sample.response for sample in read(path, columns=columns)] == ["Silta avattiin vuonna 1879."]
 
 
+def test_a_misspelt_column_is_told_the_nearest() -> None:
+    with pytest.raises(InputError, match="Did you mean Antwort"):
+        read_row({"Antwort": "a", "Quelle": "b"}, columns={"response": "Antwrot", "evidence": "Quelle"})
+
+
 def test_documents_that_langchain_wrote_are_evidence() -> None:
     document = {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "Document"]}
     document["kwargs"] = {"page_content": "Silta avattiin vuonna 1897.", "metadata": {}}
     assert read_row({"context": [document], "answer": "Silta."}).evidence_text == "Silta avattiin vuonna 1897."
+
+
+_TEXTS = {"question": "Milloin?", "context": "Silta avattiin vuonna 1897."}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"request": {"question": "Milloin?"}, "response": {"answer": "Silta."}, "retrieved_context": _TEXTS["context"]},
+        {"id": "1", "fields": {**_TEXTS, "answer": "Silta."}, "responses": {"label": []}, "status": "completed"},
+        {"doc": _TEXTS, "target": "1897", "resps": [["Silta. "]], "filtered_resps": ["Silta."], "doc_id": 1},
+        {"sample_id": "1", "type": "match", "data": {**_TEXTS, "sampled": "Silta.", "expected": "1897"}},
+        {"question": "Milloin?", "reference_context": _TEXTS["context"], "agent_answer": "Silta."},
+    ],
+    ids=["MLflow", "Argilla", "lm-evaluation-harness", "OpenAI evals", "Giskard"],
+)
+def test_what_tools_write_is_read_by_their_own_keys(row: dict[str, object]) -> None:
+    sample = read_row(row)
+    assert (sample.question, sample.response, sample.evidence_text) == ("Milloin?", "Silta.", _TEXTS["context"])

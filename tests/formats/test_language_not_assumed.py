@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from veriglot.formats.base import Report
+from veriglot.formats.columns import read_row
 from veriglot.formats.reader import read
 
 if TYPE_CHECKING:
@@ -42,3 +43,23 @@ def test_what_the_reader_is_told_wins_over_the_name_of_the_file(
     path.write_text("Der <entity>Turm</entity> ist alt.\n", encoding="utf-8")
     (sample,) = read(path, format="inline", language=told)
     assert sample.language == expected
+
+
+def test_the_language_of_a_translation_is_that_of_its_target() -> None:
+    assert read_row({"source": "It opened.", "target": "DC", "target_lang": "ja", "source_lang": "en"}).language == "ja"
+
+
+@pytest.mark.parametrize(
+    ("pair", "languages"),
+    [({"lp": "en-de"}, ("en", "de")), ({"lp": "en-cs_CZ"}, ("en", "cs")), ({"Language Pair": "isl-eng"}, ("is", "en")),
+     ({"lp": "en-de", "tgt_lang": "nl"}, ("en", "nl")), ({"lp": "qq-xx"}, (None, None)), ({}, (None, None))],
+)  # fmt: skip
+@pytest.mark.parametrize("target", ["mt", "hyp", "tgt"])
+def test_rows_of_wmt_state_both_languages_in_one_column(
+    pair: dict[str, str], languages: tuple[str | None, str | None], target: str
+) -> None:
+    row = {**pair, "src": "Brúin opnaði.", target: "Brücke.", "ref": "x", "system": "a", "segment_id": 3}
+    sample = read_row(row)
+    assert (sample.response, sample.evidence_text) == ("Brücke.", "Brúin opnaði.")
+    assert (sample.evidence[0].language, sample.language) == languages
+    assert sample.meta.get("lp") == pair.get("lp")

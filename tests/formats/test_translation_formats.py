@@ -65,8 +65,8 @@ def test_a_line_without_its_labels_or_its_text_is_never_dropped(tmp_path: Path) 
     said = [row.message for row in found if isinstance(row, FailedRow)]
     assert said == [
         "this translation has no labels",
-        "there are 3 labels for the 0 tokens of the target",
-        "there are 1 labels for the 2 tokens of the target",
+        "labels and tokens of the target differ in number, 3 and 0",
+        "labels and tokens of the target differ in number, 1 and 2",
         "this translation has no labels",
     ]
 

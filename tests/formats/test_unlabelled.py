@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
@@ -10,6 +11,7 @@ import pytest
 
 from veriglot.errors import InputError
 from veriglot.formats.base import FORMATS, load_format
+from veriglot.formats.columns import read_row
 from veriglot.formats.reader import read, read_rows
 from veriglot.formats.writer import write
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span
@@ -242,3 +244,69 @@ def test_a_truth_in_the_language_of_the_spreadsheet_is_a_label(false: str, true:
     rows = [{**_ROW, "id": word, "is_wrong": word} for word in (false, true)]
     labels = [sample.annotations[0].ratings for sample in read(_table(tmp_path / "a.csv", rows))]
     assert labels == [{"unsupported": 0.0}, {"unsupported": 1.0}]
+
+
+@pytest.mark.parametrize(
+    ("column", "label", "unsupported"),
+    [("is_hallucination", "nei", 0.0), ("is_hallucination", "JA", 1.0), ("is_supported", "Nei", 1.0),
+     ("is_supported", "NEI", 1.0), ("label", "NEI", 1.0), ("verdict", "not enough info", 1.0)],
+)  # fmt: skip
+def test_norwegian_for_no_is_not_short_for_not_enough_info(column: str, label: str, unsupported: float) -> None:
+    (layer,) = read_row({"context": "Broen er fra 1897.", "answer": "Fra 1879.", column: label}).annotations
+    assert layer.ratings == {"unsupported": unsupported}
+
+
+def test_a_word_for_no_under_a_name_that_does_not_say_of_what_is_refused(tmp_path: Path) -> None:
+    """It was taken for `not enough info`: each answer without a hallucination was unsupported."""
+    path = _table(tmp_path / "a.csv", [{**_ROW, "id": "a", "Hallusinasjon": "nei"}])
+    columns = {"response": "answer", "evidence": "context", "label": "Hallusinasjon"}
+    columns = {part: column for part, column in columns.items() if part == "label" or column in _ROW}
+    with pytest.raises(InputError, match="does not say whether 'nei' is supported or unsupported"):
+        list(read_rows(path, columns=columns, labelled=True))
+
+
+@pytest.mark.parametrize("answer", ["reject", "ignore"])
+def test_what_was_not_accepted_in_prodigy_is_no_label(answer: str, tmp_path: Path) -> None:
+    """`reject` was the response, and the label that was rejected that of the row."""
+    row = {"text": "Fra 1879.", "context": "Broen er fra 1897.", "label": "HALLUCINATION", "_input_hash": 1}
+    accepted, rejected = (read_row({**row, "answer": each}) for each in ("accept", answer))
+    assert accepted.response == rejected.response == "Fra 1879."
+    assert [layer.ratings for layer in accepted.annotations] == [{"unsupported": 1.0}]
+    assert rejected.annotations == ()
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({**row, "answer": answer}) + "\n")
+    with pytest.raises(InputError, match="did not accept"):
+        list(read_rows(path, labelled=True))
+
+
+def test_ranges_with_a_type_as_doccano_writes_them_are_spans() -> None:
+    row = {"id": 1, "text": "Fra 1879.", "label": [[4, 8, "contradicted"]], "context": "Broen er fra 1897."}
+    (layer,) = read_row(row, columns={"response": "text", "evidence": "context"}).annotations
+    assert layer.spans == (Span(4, 8, "contradicted"),)
+
+
+def test_numbers_with_a_comma_are_those_of_a_spreadsheet(tmp_path: Path) -> None:
+    """Cells of 15,0 and 19,0 were no places, and the row came without its label in silence."""
+    text = "id;context;answer;start;end;is_wrong\na;Most z 1897 r.;Most z 1879 r.;7,0;11,0;1,0\n"
+    (tmp_path / "a.csv").write_text(text, encoding="utf-16")
+    (sample,) = read(tmp_path / "a.csv")
+    (layer,) = sample.annotations
+    assert [sample.response[span.start : span.end] for span in layer.spans or ()] == ["1879"]
+    assert layer.ratings == {"unsupported": 1.0}
+
+
+def test_letters_of_another_code_page_are_told_to_be_saved_as_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes("kontekst;odpowiedź\nMost z 1897 r.;Most z 1879 r.\n".encode("cp1250"))
+    with pytest.raises(InputError, match="If letters look wrong, save the file as UTF-8"):
+        list(read(path))
+
+
+def test_evidence_that_a_tool_left_empty_is_taken_from_its_other_key() -> None:
+    """DeepEval writes null for the one of its two contexts that a test case lacks."""
+    row = {"input": "Kiedy?", "actual_output": "W 1879.", "expected_output": "W 1897."}
+    for empty in None, [], "":
+        sample = read_row({**row, "context": ["Most z 1897 r."], "retrieval_context": empty})
+        assert sample.evidence_text == "Most z 1897 r."
+    sample = read_row({**row, "context": ["a"], "retrieval_context": None}, columns={"evidence": "retrieval_context"})
+    assert sample.evidence == ()

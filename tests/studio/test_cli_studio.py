@@ -42,7 +42,7 @@ def test_a_project_from_its_file_to_a_restored_backup(tmp_path: Path) -> None:
     rows = ['{"id": "a", "response": "Ada war hier.", "language": "de"}', "{broken"]
     (folder / "data.jsonl").write_text("\n".join(rows), "utf-8")
     done = veriglot("import", folder, code=3)
-    assert "1 items added (de 1)" in done.stdout
+    assert "Items added: 1 (de 1)" in done.stdout
     assert "data.jsonl, line 2" in done.stderr
     assert f"next: veriglot studio invite {folder} --role lead" in " ".join(done.stderr.split())
     assert "Nothing is labelled yet. A rate takes gold of 8 items" in veriglot("rates", folder).stdout
@@ -78,7 +78,7 @@ def test_data_is_found_where_the_command_was_typed(tmp_path: Path, monkeypatch: 
     veriglot("init", "p", "--data", "answers.jsonl")
     assert '"../answers.jsonl"' in (tmp_path / "p" / "project.toml").read_text("utf-8")
     done = veriglot("import", "p")
-    assert "1 items added (de 1)" in done.stdout
+    assert "Items added: 1 (de 1)" in done.stdout
     for refused in (done, veriglot("serve", "p", code=2)):  # before an annotator asks for work
         assert "The exam of p has no items: nobody could begin. It needs a silver layer" in " ".join(
             refused.stderr.split()

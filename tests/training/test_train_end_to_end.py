@@ -103,8 +103,10 @@ def test_nothing_to_learn_from_is_said(tmp_path: Path) -> None:
     from veriglot.training.grounding.pipeline import train
 
     write([Sample("x", "No evidence here.", language="en")], tmp_path / "data.jsonl")
+    said: list[str] = []
     with pytest.raises(InputError, match="nothing to train on"):
-        train([tmp_path / "data.jsonl"], tmp_path / "weights", epochs=1)
+        train([tmp_path / "data.jsonl"], tmp_path / "weights", epochs=1, say=said.append)
+    assert said[-1].startswith("warning: so few responses give no detector"), "six rows were trained on without a word"
 
 
 def test_missing_data_is_said_before_anything_is_written(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -218,4 +218,4 @@ def record(
     write_json(Path(output), figures, indent=2)
     detectors = ", ".join(known.name for known in figures.detectors())
     languages = {figure.language for figure in figures.figures}
-    say(f"{len(figures.figures)} figures of {detectors}, in {len(languages)} languages: {output}")
+    say(f"figures of {detectors}: {len(figures.figures)}, languages: {len(languages)}, in {output}")

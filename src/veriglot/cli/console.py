@@ -237,4 +237,4 @@ class Account:
         rest = repaired[_FILES_SHOWN:]
         if rest:
             together = sum((notes for _, notes in rest), Counter[str]())
-            self.warn(f"{len(rest)} more files were read with {listed(together)}.")
+            self.warn(f"Files read beside these: {len(rest)}, with {listed(together)}.")

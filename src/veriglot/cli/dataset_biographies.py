@@ -354,7 +354,7 @@ class _FactualSet:
             }
         )
         if bad:
-            say(f"{bad:,} rows of people could not be read.")
+            say(f"Rows of people that could not be read: {bad:,}.")
         return EXIT_ROWS_FAILED if bad else 0
 
 
@@ -420,9 +420,9 @@ def _show(manifest: FactualManifest, root: Path, *, json: bool) -> None:
     say(f"{root}: {total['kept']:,} responses against the article, {total['pairs']:,} pairs of responses. {cost}.")
     aside = manifest.files["rejected.jsonl"].rows
     if aside:
-        say(f"{aside:,} responses were set aside, whole and with the reason, in {root / 'rejected.jsonl'}.")
+        say(f"Responses set aside, whole and with the reason, in {root / 'rejected.jsonl'}: {aside:,}.")
     if manifest.without_cross:
-        say(f"{manifest.without_cross:,} responses have no article in the other language to be held against.")
+        say(f"Responses without an article in the other language to be held against: {manifest.without_cross:,}.")
     labels = manifest.labels
     if labels["given"]:
         say(

@@ -161,7 +161,7 @@ def _remarks(account: Account, output: Path) -> Iterator[str]:
     if cleaned.other_languages:
         yield f"Other languages: {_languages(cleaned.other_languages)}."
     if cleaned.uncompared:
-        yield f"{cleaned.uncompared:,} lines stood among too many alike to be held against all of them."
+        yield f"Lines among too many alike to be held against all of them: {cleaned.uncompared:,}."
     if sample is None:
         yield f"The clean sources stand in {output / 'clean.jsonl'}: add a target to each, and sample from that."
         return
@@ -177,10 +177,10 @@ def _remarks(account: Account, output: Path) -> Iterator[str]:
                 f" holds {scorer.percentile:,} lines, those included that were chosen before."
             )
         if scorer.unscored:
-            yield f"{scorer.scorer}: {scorer.unscored:,} lines were not scored; why stands in report.json."
+            yield f"{scorer.scorer}: lines not scored: {scorer.unscored:,}; why stands in report.json."
     for name, part in sample.parts.items():
         if part.lines != part.wanted:
-            yield f"{name} has {part.lines:,} lines and not {part.wanted:,}: groups of near-duplicates are too large."
+            yield f"Lines of {name}: {part.lines:,}, not {part.wanted:,}; groups of near-duplicates are too large."
 
 
 def _show(account: Account) -> None:

@@ -128,7 +128,7 @@ def _articles(source: Queries, settings: RuleSettings, reading: Reading) -> Arti
             answered += bool(getattr(row, "response", ""))
             articles.add(row)
     if answered:
-        say(f"{answered:,} responses are not used: they may be wrong, and rules quote evidence")
+        say(f"responses not used: {answered:,}; they may be wrong, and rules quote evidence")
     for reason, number in sorted(articles.left_out.items()):
         say(f"{number:,} seeds are left out: {reason}.")
     return articles

@@ -13,8 +13,8 @@ from veriglot.cli.command import Options, command
 from veriglot.cli.console import Account, print_json
 from veriglot.cli.inputs import find_inputs, known_tag
 from veriglot.errors import InputError, UsageError
-from veriglot.formats.columns import LABEL_PARTS
 from veriglot.formats.containers import Source
+from veriglot.formats.labels import LABEL_PARTS
 from veriglot.formats.reader import SeenIds, columns_from, read_predictions
 from veriglot.records import Estimator, Prediction, Rate, Sample
 from veriglot.report.tables import Table
@@ -118,7 +118,7 @@ def _tally(
         account.warn(f"{strangers:,} predictions belong to no sample and are left out.")
     missing = sum(group.statuses["missing"] for group in tallying.groups.values())
     if missing:
-        account.warn(f"{missing:,} samples have no prediction; the coverage of the rates counts them.")
+        account.warn(f"samples without a prediction: {missing:,}; the coverage of the rates counts them.")
     return tallying
 
 

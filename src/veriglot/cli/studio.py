@@ -191,7 +191,7 @@ def _tell_import(done: ImportResult, *, json: bool) -> int:
         print_json({**counts, "left_out_rows": rows})
         return exit_code
     by_language = f" ({listed(counts['added'])})" if done.added else ""
-    print(f"{done.added.total():,} items added{by_language}, {done.known:,} known before.")
+    print(f"Items added: {done.added.total():,}{by_language}; known before: {done.known:,}.")
     rest = [
         (done.other_language.total(), "rows in languages that the project does not name"),
         (done.identified, "rows without a language: it was identified"),
@@ -520,11 +520,10 @@ def export(
         return
     print(out)
     for file in done.files:
-        print(f"  {file.path}  {file.rows:,} rows")
+        print(f"  {file.path}  rows: {file.rows:,}")
     for file in done.files:
         for what, count in file.lost.items():
-            rows = f"{count:,} row{'s' * (count > 1)}"
-            print(f"{file.path} cannot hold: {what.removeprefix('row: ')} ({rows}).", file=sys.stderr)
+            print(f"{file.path} cannot hold: {what.removeprefix('row: ')} (rows: {count:,}).", file=sys.stderr)
     for what, count in done.beyond.items():
         print(f"The format cannot hold: {what} ({count:,}).", file=sys.stderr)
     for note in done.notes:

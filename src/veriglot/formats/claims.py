@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from veriglot.errors import InputError
 from veriglot.formats.base import Format, Reading, Sniff, grouped, language_tag, need, optional
+from veriglot.formats.labels import normalized
 from veriglot.formats.tags import in_order
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit
 from veriglot.records.taxonomy import taxonomy
@@ -155,7 +156,7 @@ class Wice(Format):
     def _token_spans(self, data: Any, claim: str, reading: Reading) -> Iterator[Span]:
         tokens, marks = need(data, "claim_tokens", list), need(data, "non_supported_spans", list)
         if len(tokens) != len(marks):
-            raise InputError(f"{len(marks)} marks for {len(tokens)} tokens", field="non_supported_spans")
+            raise InputError(f"marks and tokens are {len(marks)} and {len(tokens)}", field="non_supported_spans")
         offsets = _token_offsets([str(token) for token in tokens], claim)
         for marked, run in groupby(zip(marks, offsets, strict=True), key=lambda pair: bool(pair[0])):
             ranges = [(start, end) for _, (start, end) in run if start < end]
@@ -212,7 +213,7 @@ class HalluVerse(Format):
     The label is of the whole sentence: a unit over the response (annotator `gold`). A second annotation, `edit`, has
     spans: the words in which the edited sentence differs from the factual one, or all of it for the type `sentence`.
     They are computed, so the annotation is of the kind `model`, with the flag `computed`. The factual sentence is the
-    evidence. The paper does not name the columns, so the usual names are recognised, in capitals or not.
+    evidence. Usual names of columns are recognised, in capitals or not.
     """
 
     summary = "HalluVerse25 CSV"
@@ -225,7 +226,7 @@ class HalluVerse(Format):
 
     def sniff(self, head: Head) -> Sniff | None:
         """By columns for the edited sentence and the type."""
-        keys = {_plain(key) for key in head.keys}
+        keys = {normalized(key) for key in head.keys}
         if keys & set(self._edited) and keys & set(self._label):
             return Sniff(0.8, "columns for an edited sentence and its label")
         return None
@@ -234,7 +235,7 @@ class HalluVerse(Format):
         """One sample a row; `0` (no hallucination, or ungrammatical) is a row without a label."""
         if not isinstance(data, dict):
             raise InputError("a row with named columns is expected")
-        row = {_plain(key): value for key, value in data.items() if isinstance(value, str) and value}
+        row = {normalized(key): value for key, value in data.items() if isinstance(value, str) and value}
         original, edited, written = (_pick(row, names) for names in (self._original, self._edited, self._label))
         label = written.strip().lower().rstrip(".")
         label = self._names.get(label, label)
@@ -275,10 +276,6 @@ class HalluVerse(Format):
             "edited_sentence": sample.response,
             "hallucination_type": labels.pop().capitalize() if labels else "0",
         }
-
-
-def _plain(column: str) -> str:
-    return re.sub(r"[\s_-]+", "_", column.strip().lower())
 
 
 def _pick(row: dict[str, str], names: tuple[str, ...]) -> str:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import logging
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from difflib import SequenceMatcher, get_close_matches
-from functools import cache, lru_cache, reduce
+from functools import lru_cache, reduce
 from itertools import chain
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,17 +31,28 @@ from veriglot.formats.base import (
     is_native,
     language_tag,
     messages_of,
+    pairs_in_name,
     plain_value,
     present,
 )  # fmt: skip
 from veriglot.formats.containers import Record, Source, failure_in, is_one_object, rows_of_object
+from veriglot.formats.labels import (
+    EMPTY,
+    LABEL_PARTS,
+    NoQuotationError,
+    UnclearLabelError,
+    annotation_of,
+    first_of,
+    layers_of,
+    meaning_of_1,
+    normalized,
+)
 from veriglot.plugins import packaged
-from veriglot.records import Annotation, Kind, Sample, Span, Task, sample_from
-from veriglot.records.taxonomy import taxonomy_with
+from veriglot.records import Sample, Task, sample_from
 from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator
 
     from veriglot.formats.containers import Head, Records
 
@@ -71,42 +81,26 @@ class _Table(msgspec.Struct, frozen=True):
     """The table beside this file."""
 
     names: dict[str, list[list[str]]]
-    words: dict[str, list[str]]
-    beside_premise: dict[str, list[str]]
     objects: dict[str, list[str]]
     presets: tuple[Preset, ...]
 
 
-@cache
-def _table() -> _Table:
-    return packaged(__package__, "columns.toml", _Table)
+_TABLE = packaged(__package__, "columns.toml", _Table)
+_PATHS = {name for known in chain(*_TABLE.names.values()) for name in known if "." in name}
 
 
-def presets() -> tuple[Preset, ...]:
-    """The tools and data sets whose rows are known by their columns."""
-    return _table().presets
-
+PRESETS = _TABLE.presets
+"""The tools and data sets whose rows are known by their columns."""
 
 _PARTS = (
     "unsupported", "supported", "id", "response", "evidence", "question", "language", "source_language", "model",
     "spans", "start", "end", "label", "annotator"
 )  # fmt: skip
-_SENSES = {"supported": 0, "unsupported": 1}
-LABEL_PARTS = ("unsupported", "supported", "spans", "start", "end", "label")
 _TEXTS = ("id", "question", "language", "source_language", "model", "annotator")
 _CHOICES = (*_TEXTS, "start", "end")  # the first known name counts; of others one alone
-_NEGATIONS = {"not", "no", "non", "without", "free", "lack", "lacks", "lacking", "missing", "never", "isnt"}
-_SENSE = re.compile(
-    r"(?:is|has)?(?P<against>un|in|non|not|no|mis|dis)?(?:(?P<wrong>halluc|wrong|error|false|contradict|fabricat)"
-    r"|support|faith|ground(?=ed|ing)|consist|fact|correct|attribut|entail|true|valid|clean|right|accura|verif)"
-)
 _LETTER, _NO_WORD = re.compile(r"[^\W\d_]"), re.compile(r"[\d/\\_@]|\w[.:]\w")
 _ASKS = re.compile(r"[?\uff1f\u061f\u055e]\s*\Z")  # full-width, Arabic and Armenian question marks too
 _WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")  # Thai to Chinese
-_BETWEEN_WORDS = re.compile("[\0-/:-@[-`{-\u00bf\u0964\u2000-\u206f\u3000-\u303f\uff01-\uff0f\uff1a-\uff20]+")
-_EMPTY = {"", "nan", "none", "null", "n/a"}  # cells without a label or evidence
-_PARTING = "|;\n\uff1b\u061b"  # quotations in a cell: full-width and Arabic semicolons too
-_SAYS_NOTHING = re.compile(r"(true|correct|right|valid)_(label|class|answer|target)")  # the true label is any label
 
 
 # Which column holds which part.
@@ -123,7 +117,7 @@ class _Plan(NamedTuple):
     def __str__(self) -> str:
         shown = {part: " + ".join(columns) for part, columns in self.parts.items()}
         names = [part if part == column else f"{part} from {column}" for part, column in shown.items()]
-        if "label" in self.parts and (meaning := _meaning(self.parts["label"][0])) is not None:
+        if "label" in self.parts and (meaning := meaning_of_1(self.parts["label"][0])) is not None:
             names[list(self.parts).index("label")] += f" (1 is {'unsupported' if meaning else 'supported'})"
         return f"{f'{self.preset.name} rows, ' if self.preset else ''}{', '.join(names)}"
 
@@ -142,16 +136,10 @@ def checked(columns: Mapping[str, str]) -> dict[str, str]:
         )
     for part in columns:
         if part not in _PARTS:
-            parts, names = ("response", "evidence", "question"), _table().names
+            parts, names = ("response", "evidence", "question"), _TABLE.names
             meant = next((known for known in parts if part in chain(*names[known])), None)
             raise UnknownNameError("part of a sample", str(part), _PARTS, renamed=meant)
     return dict(columns)
-
-
-@lru_cache(maxsize=1 << 10)
-def _normalized(name: str) -> str:
-    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", unicodedata.normalize("NFC", name.strip()))
-    return ("_" if apart.startswith("_") else "") + _BETWEEN_WORDS.sub("_", apart).strip("_").lower()
 
 
 def _flat(row: Mapping[str, Any], stated: Iterable[str] = ()) -> dict[str, Any]:
@@ -183,7 +171,7 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
     names = {key: _name(key) for key, _ in keys}
     texts = {key: names[key] for key, is_object in keys if not is_object}
     parts = dict(_stated(stated, names))
-    preset = next((preset for preset in presets() if _fits(preset, names, texts)), None)
+    preset = next((preset for preset in PRESETS if _fits(preset, names, texts)), None)
     unclear, labelled = "", any(part in LABEL_PARTS for part, _ in stated)
     for part in _PARTS:
         of_data = part == "source_language" and (preset is None or preset.task != Task.TRANSLATION)  # translated itself
@@ -227,11 +215,11 @@ def _stated(stated: Iterable[tuple[str, str]], names: Collection[str]) -> Iterat
 
 
 def _name(key: str) -> str:
-    """The normalized name of a column; empty for a key of an object that holds no columns."""
+    """The normalized name of a column, or its path if that has a name; empty for a key of what holds no columns."""
     outer, _, inner = key.rpartition(".")
-    if inner == "text" and _normalized(outer) in _table().names["response"][0]:
-        return "output_text"  # {"response": {"text": ...}} is no evidence
-    return _normalized(inner) if not outer or _normalized(outer) in _table().objects["holders"] else ""
+    if (path := ".".join(map(normalized, key.split(".")))) in _PATHS:
+        return path
+    return normalized(inner) if not outer or normalized(outer) in _TABLE.objects["holders"] else ""
 
 
 def _of_preset(preset: Preset, part: str, names: Mapping[str, str]) -> str | None:
@@ -249,7 +237,7 @@ def _columns_of(part: str, names: Mapping[str, str], parts: Mapping[str, tuple[s
     names = {key: name for key, name in names.items() if key not in taken or name == "messages"}
     if part == "label" and any(parts.get(each) for each in ("supported", "unsupported")):
         return ()
-    for known in _table().names.get(part, ()):
+    for known in _TABLE.names.get(part, ()):
         columns = tuple(key for key, name in names.items() if re.sub(r"_?\d+$", "", name) in known)
         exact = [key for key in columns if names[key] == known[0]]
         if exact and part not in {"spans", "label"}:
@@ -291,7 +279,8 @@ def _proposed(row: Mapping[str, Any], stated: Mapping[str, str]) -> dict[str, st
         known = _columns_of(part, {key: _name(key) for key in others}, {})
         result[part] = known[0] if len(known) == 1 else _likeliest(part, others)
     asking = [key for key, value in flat.items() if key not in result.values() and _ASKS.search(str(value))]
-    result = {"question": asking[0], **result} if len(asking) == 1 else result
+    if len(asking) == 1:
+        result.setdefault("question", asking[0])
     return {part: result[part] for part in ("response", "evidence", *result)}
 
 
@@ -309,8 +298,8 @@ def _likeliest(part: str, flat: Mapping[str, Any]) -> str:
 
 
 def _likeness(key: str, part: str, value: Any, share: float) -> float:
-    name = _normalized(key.rpartition(".")[2])
-    like_others = any(name in names for other in _table().names if other != part for names in _table().names[other])
+    name = normalized(key.rpartition(".")[2])
+    like_others = any(name in names for other in _TABLE.names if other != part for names in _TABLE.names[other])
     bonus = 0.5 * share + 0.2 * isinstance(value, list) if part == "evidence" else 0.5 * (not isinstance(value, list))
     alike = _name_likeness(name, part)
     return (alike if alike >= 0.7 else 0.2) + bonus - 0.6 * bool(_ASKS.search(str(value))) - like_others
@@ -318,7 +307,7 @@ def _likeness(key: str, part: str, value: Any, share: float) -> float:
 
 @lru_cache(maxsize=4096)  # many rows of a file may be unreadable for one and the same reason
 def _name_likeness(name: str, part: str) -> float:
-    return max(SequenceMatcher(None, name, known).ratio() for names in _table().names[part] for known in names)
+    return max(SequenceMatcher(None, name, known).ratio() for names in _TABLE.names[part] for known in names)
 
 
 def _length(value: Any) -> int:
@@ -327,8 +316,8 @@ def _length(value: Any) -> int:
         words = [word for word in value[:1000].split() if _LETTER.search(word) and not _NO_WORD.search(word)]
         return len(value) if len(words) > 2 or len(_WITHOUT_SPACES.findall(value[:1000])) > 5 else 0
     if isinstance(value, list):
-        keys = _table().objects["text"]
-        return sum(_length(_first(each, keys, str) if isinstance(each, Mapping) else each) for each in value)
+        keys = _TABLE.objects["text"]
+        return sum(_length(first_of(each, keys, str) if isinstance(each, Mapping) else each) for each in value)
     return 0
 
 
@@ -364,7 +353,7 @@ def object_passages(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     Raises:
         InputError: no key is known to hold its text: as JSON, a score in it would support what nobody wrote.
     """
-    known = _table().objects
+    known = _TABLE.objects
     key = next((key for key in known["text"] if isinstance(value.get(key), str | list)), None)
     if key is None:
         wrappers = value if len(value) == 1 else known["wrappers"]  # {"passages": [...]}
@@ -385,197 +374,9 @@ def object_passages(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield from object_passages({**one_each, key: " ".join(text) if sentences else text})
         return
     flat = {**(about if isinstance(about := value.get("metadata"), Mapping) else {}), **value}
-    named = {name: _first(flat, known.get(name, [name]), str | int) for name in ("id", "url", "title", "language")}
+    named = {name: first_of(flat, known.get(name, [name]), str | int) for name in ("id", "url", "title", "language")}
     rest = {k: v for k, v in value.items() if k != key and k not in {*named, *known["id"], *known["url"]}}
     yield rest | {"text": value[key], **{name: str(each) for name, each in named.items() if each not in (None, "")}}
-
-
-def _first(item: Any, keys: Iterable[str], kind: Any) -> Any:
-    """The first value of that kind among these keys of an object; None where there is none."""
-    values = (item.get(key) for key in keys) if isinstance(item, Mapping) else ()
-    return next((value for value in values if isinstance(value, kind) and not isinstance(value, bool)), None)
-
-
-# Labels: spans, or one label for the whole response.
-
-
-UNSUPPORTED = "unsupported"
-"""The rating of a response that was labelled as a whole: 1 where it is unsupported, 0 where it is supported."""
-
-
-class _UnclearLabelError(InputError):
-    """A label of which nobody can say what it means; with a remedy where that is so of its column."""
-
-
-class _NoQuotationError(InputError):
-    """A text among the labels that is no quotation of the response; it may be a tag that is no label at all."""
-
-
-def _meaning(column: str) -> int | None:
-    """What 1 means in a column of this name: 1 for unsupported, 0 for supported, None where it says neither."""
-    name = _SAYS_NOTHING.sub("", _normalized(column.rpartition(".")[2]))
-    words = name.split("_")
-    matches = [match for word in words if (match := _SENSE.match(word))]
-    senses = [bool(match["wrong"]) != bool(match["against"]) for match in matches]
-    if not senses:
-        return None
-    negated = sum(word in _NEGATIONS for word in words) % 2 == 1  # hallucination_free, not_fully_supported
-    return int(any(senses) != negated)
-
-
-def _unsupported(value: Any, part: str, column: str, evidence: Sequence[str] = ()) -> int | None:
-    """1 where a label says that the response is unsupported, 0 where supported, None where there is none.
-
-    Raises:
-        _UnclearLabelError: it is no known word, or the column does not say what 1 means.
-    """
-    if str(value).strip().lower() in _EMPTY:
-        return None
-    words, word = _table().words, str(value).strip().lower()
-    meaning_of_1 = _SENSES.get(part, _meaning(column))
-    short = _table().beside_premise if meaning_of_1 is None and "premise" in map(_normalized, evidence) else {}
-    for meaning, number in _SENSES.items():
-        if _normalized(word) in {*words[meaning], *short.get(meaning, ())}:
-            return number
-    if word not in {*words["true"], *words["false"]}:
-        raise _UnclearLabelError(
-            f"the label {str(value)[:40]!r} in {column!r} is not known",
-            remedy="Write supported or unsupported for it (of NLI: entailment, neutral, contradiction), or add a column"
-            " of 0 and 1 and --map unsupported=COLUMN or --map supported=COLUMN; --map label= leaves the labels out.",
-        )
-    if meaning_of_1 is not None:
-        return meaning_of_1 if word in words["true"] else 1 - meaning_of_1
-    raise _UnclearLabelError(
-        f"{column!r} does not say whether {value!r} is supported or unsupported",
-        remedy=f"Add --map {quote(f'unsupported={column}')} if 1 is unsupported,"
-        f" --map {quote(f'supported={column}')} if 1 is supported.",
-    )
-
-
-def _is_label(text: str) -> bool:
-    """Whether a text is a label of a response rather than a quotation of it, such as `0` or `supported`."""
-    return any(text.strip().lower() in words or _normalized(text) in words for words in _table().words.values())
-
-
-def _edges(item: Any, where: str, response: str, reading: Reading) -> tuple[int, int] | None:
-    """The range of a span: `start` and `end` in any spelling, a pair, or a text that occurs once."""
-    if isinstance(item, list | tuple) and len(item) == 2 and all(type(edge) is int for edge in item):
-        return reading.located(None, item[0], item[1], where, response)
-    known = _table().objects
-    start, end, length = (_first(item, keys, int) for keys in (known["start"], known["end"], ["length"]))
-    marked = item if isinstance(item, str) else _first(item, known["marked"], str)
-    if start is not None and end is None and length is not None:
-        end = start + length
-    if start is not None and end is not None:
-        return reading.located(marked, start, end, where, response)
-    remedy = "--map spans= leaves the labels out."
-    if not isinstance(marked, str) or not marked.strip():
-        raise InputError("a span has `start` and `end`, or a text of the response", field=where, remedy=remedy)
-    if (count := response.count(marked)) != 1:
-        detail = f"{marked[:60]!r} occurs {count} times in the response: give start and end"
-        raise (_NoQuotationError if isinstance(item, str) else InputError)(detail, remedy, field=where)
-    return response.index(marked), response.index(marked) + len(marked)
-
-
-def _spans(
-    items: Sequence[Any], column: str, response: str, reading: Reading
-) -> tuple[str, tuple[Span, ...], list[Any]]:
-    """The taxonomy, the spans, and what their objects say beside the range."""
-    known = _table().objects
-    ranges, types, others = [], [], []
-    for index, item in enumerate(items):
-        edges = _edges(item, f"{column}[{index}]", response, reading)
-        if edges is None:
-            continue
-        name = _normalized(_first(item, known["type"], str) or "")
-        if re.search("conflict|contradict", name) and name != "contradictory":
-            name = "contradicted"
-        elif re.search("baseless|unverified|not_support|unsupport", name):
-            name = "unverified"
-        ranges.append(edges)
-        types.append(name)
-        edge_names = {*known["start"], *known["end"]}
-        others.append({k: v for k, v in item.items() if k not in edge_names} if isinstance(item, Mapping) else {})
-    taxonomy = taxonomy_with(types) if types else None
-    spans = (Span(*edges, type_ if taxonomy else "hallucination") for edges, type_ in zip(ranges, types, strict=True))
-    return taxonomy or "hat", tuple(sorted(spans, key=lambda span: (span.start, span.end))), others
-
-
-def _layers(items: Any, response: str, reading: Reading) -> list[dict[str, Any]]:
-    """Native annotations, of which the kind and, beside spans in any shape, the taxonomy may be missing."""
-    if not is_native("annotations", items):
-        reading.report.notes["annotations_not_used"] += 1
-        return []
-    layers = [{"kind": "human", **item} for item in items]
-    for item in layers:
-        if "taxonomy" not in item:
-            item["taxonomy"], item["spans"], _ = _spans(item["spans"], "annotations.spans", response, reading)
-    return layers
-
-
-def _marks(plan: _Plan, flat: Mapping[str, Any], response: str, reading: Reading) -> Any:
-    """What a row marks: a list, the span from `start` to `end`, or what a cell quotes; else the cell as it is."""
-    value = decoded_value(flat.get(column := next(iter(plan.parts.get("spans", ())), "")))
-    if isinstance(value, list | tuple):
-        return value
-    quoted = isinstance(value, str) and (value in response or value.strip().lower() not in _EMPTY)
-    label = quoted and "start" not in plan.parts and _is_label(value)
-    if label and "label" not in column.lower() and re.search(rf"\b{re.escape(value)}\b", response):
-        detail = f"{value!r} in {column!r} may be quoted, or say whether anything is wrong"
-        raise InputError(detail, f'Write [] where nothing is wrong, ["{value}"] where it is quoted.', field="spans")
-    text = value if quoted and value.strip() and not label else ""
-    edges = [str(flat[column]).removesuffix(".0") for part in ("start", "end") for column in plan.parts.get(part, ())]
-    if len(edges) == 2 and all(map(str.isdecimal, edges)) and text in response:
-        if not text and int(edges[1]) > len(response) + 1:  # they may be times
-            detail = f"[{edges[0]}, {edges[1]}) does not lie in the response of {len(response)} code points"
-            raise _NoQuotationError(detail, "--map start= leaves such columns out.", field="start")
-        type_ = _first({_normalized(key): each for key, each in flat.items()}, _table().objects["type"], str)
-        value = [present({"start": int(edges[0]), "end": int(edges[1]), "text": text or None, "type": type_})]
-    elif text:
-        value = [text] if text in response else re.split(rf"\s*[{_PARTING}][{_PARTING}\s]*", text.strip(f" {_PARTING}"))
-    else:
-        return value
-    reading.shared |= "annotator" not in reading.columns  # with rows of further spans
-    return value
-
-
-def _annotation(
-    plan: _Plan, flat: Mapping[str, Any], response: str, reading: Reading, meta: dict[str, Any]
-) -> Annotation | None:
-    """What the columns of labels say; None where they say nothing of this row."""
-    unclear: list[_UnclearLabelError] = reading.once("unclear", list)  # where some words are not known, none is used
-    if unclear or plan.unclear:
-        raise unclear[0] if unclear else _UnclearLabelError(plan.unclear)
-    taxonomy, spans = "hat", None
-    rating: int | None = None
-    for part in ("spans", "label", "unsupported", "supported"):
-        for column in plan.parts.get(part, ()) or (plan.parts.get("start", ()) if part == "spans" else ()):
-            value = _marks(plan, flat, response, reading) if part == "spans" else decoded_value(flat.get(column))
-            if isinstance(value, list | tuple):
-                taxonomy, spans, others = _spans(value, column, response, reading)
-                if any(others):
-                    meta["labels"] = others
-            elif (
-                spans
-                and part == "label"
-                and taxonomy_with([name := _normalized(str(value))])
-                and (name == spans[0].type or not _is_label(name))
-            ):
-                continue  # the type of the span
-            elif (label := _unsupported(value, part, column, plan.parts.get("evidence", ()))) is not None:
-                if rating not in (None, label):
-                    raise _UnclearLabelError(f"{column!r} says the reverse of another label")
-                rating = label
-    annotator = cell_text(next((flat.get(column) for column in plan.parts.get("annotator", ())), None), "annotator")
-    if spans is None and rating is None:
-        meta |= {"annotator": annotator} if annotator else {}
-        return None
-    if spans and rating == 0:
-        raise _UnclearLabelError("the label says supported, and spans are marked")
-    if rating:
-        spans = spans or None  # unsupported, and nobody marked where: no spans are not a clean response
-    ratings: dict[str, float | str] = {} if rating is None else {UNSUPPORTED: float(rating)}
-    return Annotation(annotator or "gold", Kind.HUMAN, taxonomy, spans=spans, ratings=ratings)
 
 
 # Rows to samples.
@@ -591,7 +392,7 @@ def read_row(
 ) -> Sample:
     """The sample of one row under any usual names, such as `question`, `contexts`, `answer`.
 
-    Native rows, rows of the tools in `presets` and rows with names like theirs are known by their keys. A label of the
+    Native rows, rows of the tools in `PRESETS` and rows with names like theirs are known by their keys. A label of the
     whole response becomes the rating `unsupported` (0 or 1) of the annotator `gold`, marked spans become its spans.
     What has no place in a sample goes to `meta`; so does a label that cannot be understood.
 
@@ -618,13 +419,13 @@ def read_row(
 
 def has_labels(row: Mapping[str, Any]) -> bool:
     """Whether a row has a column of labels, by its name."""
-    names = (_table().names[part][0] for part in ("spans", "start", "label"))
-    return not set(chain(*names)).isdisjoint(map(_normalized, map(str, row)))
+    names = (_TABLE.names[part][0] for part in ("spans", "start", "label"))
+    return not set(chain(*names)).isdisjoint(map(normalized, map(str, row)))
 
 
 def names_other_evidence(row: Mapping[str, Any]) -> bool:
     """Whether a row without `evidence` has a column of another name that is known to hold it."""
-    return "evidence" not in row and bool(_columns_of("evidence", {str(key): _normalized(str(key)) for key in row}, {}))
+    return "evidence" not in row and bool(_columns_of("evidence", {str(key): normalized(str(key)) for key in row}, {}))
 
 
 def sample_of(row: Mapping[str, Any], reading: Reading) -> Sample:
@@ -666,10 +467,10 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
         _refuse_failed(row)
         raise InputError("the response is missing", field=parts["response"])
     used = {column for part, columns in plan.parts.items() if part not in {"start", "end"} for column in columns}
-    data: dict[str, Any] = {"id": id_, "response": response, "meta": {}}
+    data: dict[str, Any] = {"response": response, "meta": {}}
     for key, value in present({key: plain_value(value) for key, value in row.items() if key not in used}).items():
-        if key == "annotations" and value and (layers := _layers(value, response, reading)):
-            data[key] = layers
+        if key == "annotations" and value and (added := layers_of(value, response, reading)):
+            data[key] = added
         elif is_native(key, value):
             data[key] = {**value, **data["meta"]} if key == "meta" else value
         elif isinstance(value, Mapping):
@@ -679,42 +480,44 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
             data["meta"][key] = value
     stated = {part: cell_text(flat.get(parts[part]), part) for part in _TEXTS if part in parts}
     language, source = (tag and (language_tag(tag) or tag) for tag in map(stated.get, ("language", "source_language")))
+    pairs = pairs_in_name(first_of(flat, _TABLE.objects["pair"], str) or "")
+    source_of_pair, target = next(iter(pairs), (None, None))
     data |= {
         "id": stated.get("id") or id_,
         "question": stated.get("question"),
-        "language": language or reading.language,
-        "evidence": [{"language": source} | passage for passage in _evidence(plan, flat)],
+        "language": language or target or reading.language,
+        "evidence": [{"language": source or source_of_pair} | passage for passage in _evidence(plan, flat)],
     }
     if stated.get("model"):
         data["generator"] = {"name": stated["model"]}
     if plan.preset is not None and (data["question"] or plan.preset.task is not Task.QA):
         data.setdefault("task", plan.preset.task)
-    annotation = None
     try:
-        annotation = _annotation(plan, flat, response, reading, data["meta"])
-    except (_UnclearLabelError, _NoQuotationError) as error:
+        layers = annotation_of(plan.parts, plan.unclear, flat, response, reading, data["meta"])
+    except (UnclearLabelError, NoQuotationError) as error:
         if reading.labelled:
             raise
         if not reading.report.notes["labels_not_used"]:
             _LOG.warning("%s: labels are not used: %s", reading.source.path, error)
         reading.report.notes["labels_not_used"] += 1
-        unclear: list[_UnclearLabelError] = reading.once("unclear", list)
-        unclear += [error] if isinstance(error, _UnclearLabelError) and error.remedy else []
+        if isinstance(error, UnclearLabelError) and error.remedy:
+            reading.state["unclear"] = error
         data["meta"] |= {column: flat.get(column) for part in LABEL_PARTS for column in plan.parts.get(part, ())}
+        layers = ()
     sample = sample_from(data)
-    if annotation is not None:
-        sample = msgspec.structs.replace(sample, annotations=(*sample.annotations, annotation))
-    return sample
+    return msgspec.structs.replace(sample, annotations=(*sample.annotations, *layers))
 
 
 def _evidence(plan: _Plan, flat: Mapping[str, Any]) -> list[dict[str, Any]]:
-    values = {column: flat.get(column) for column in plan.parts.get("evidence", ())}
+    values = {column: plain_value(flat.get(column)) for column in plan.parts.get("evidence", ())}
+    if plan.preset and not (plan.stated or any(values.values())):  # DeepEval writes null for one of its contexts
+        values = {column: flat.get(column) for column in plan.preset.columns["evidence"].split("|")}
     if (response := plan.parts["response"][0]) in values:
         values[response] = messages_of(decoded_value(values[response]), "evidence") or values[response]
     passages = [
         passage
         for passage in chain(*map(_passages, values.values()))
-        if str(passage["text"]).strip().lower() not in _EMPTY
+        if str(passage["text"]).strip().lower() not in EMPTY
     ]
     ids = [passage.get("id") for passage in passages]
     if len(set(ids)) < len(ids):  # two chunks of one document; passages are called p0, p1 then
@@ -760,7 +563,7 @@ class Columns(Format):
                 _tell(plan, reading)
                 reading.shared = "annotator" in plan.parts
                 yield _sample(record.data, plan, reading, reading.row_name)
-            except _UnclearLabelError as error:
+            except UnclearLabelError as error:
                 raise error.at(path=reading.source.path, line=record.line) from error
             except InputError as error:
                 yield reading.bad(record, error)

@@ -33,7 +33,6 @@ __all__ = [
     "Record",
     "Records",
     "Source",
-    "iter_lines",
     "parquet_module",
     "read_container",
     "standard_input_ready",
@@ -69,9 +68,8 @@ class Head:
 
 
 def _binary_head(kind: str, source: Source) -> Head:
-    parquet_module()
     record = next(read_container(kind, source), None)
-    return Head(kind, frozenset(record.data), record.data) if isinstance(record, Record) else Head(kind)
+    return _json_head(kind, record.data if isinstance(record, Record) else None, "")
 
 
 def _first_object(text: str) -> dict[str, Any] | None:
@@ -149,6 +147,7 @@ def _table_head(name: str, text: str) -> Head:
 MAX_LINE_BYTES = 32 << 20
 """A line longer than this many bytes is reported and skipped."""
 
+_TOO_LONG = "If it is meant to be, raise max_line_bytes, or first `veriglot convert --max-line-mb`."
 _SHOWN_OF_TOO_LONG = 4096
 _SKIP_BLOCK = 1 << 20
 _UTF8_BOM = b"\xef\xbb\xbf"
@@ -164,40 +163,8 @@ _NO_TEXT = {
     b"\x28\xb5\x2f\xfd": "compressed (zstd)",
     b"\xfd7zXZ": "compressed (xz)",
     b"FEA1": "Feather 1",
+    b"<?xml": "XML, such as TMX or XLIFF",
 }
-
-
-class _TooLongError(InputError):
-    """A line longer than the bound; `beginning` holds its first bytes."""
-
-    def __init__(self, beginning: bytes, limit: int, line: int) -> None:
-        super().__init__(
-            f"the line is longer than {limit} bytes",
-            remedy="If it is meant to be, raise max_line_bytes, or first `veriglot convert --max-line-mb`.",
-            line=line,
-        )
-        self.beginning = beginning
-
-
-def iter_lines(stream: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes | _TooLongError]]:
-    """Line number (from 1) and content of each line, line break included, UTF-8 byte order mark removed.
-
-    Raises:
-        InputError: the stream starts with a UTF-16 byte order mark.
-    """
-    number = 0
-    while chunk := stream.readline(max_line_bytes + 2):
-        number += 1
-        if number == 1:
-            if chunk.startswith(_UTF16_BOMS):
-                raise InputError("this is UTF-16, not UTF-8", "Convert the file to UTF-8 first.", line=1)
-            chunk = chunk.removeprefix(_UTF8_BOM)
-        if len(chunk) > max_line_bytes and not chunk.endswith(b"\n"):
-            while (block := stream.readline(_SKIP_BLOCK)) and not block.endswith(b"\n"):
-                pass
-            yield number, _TooLongError(chunk[:_SHOWN_OF_TOO_LONG], max_line_bytes, number)
-        else:
-            yield number, chunk
 
 
 class Record(NamedTuple):
@@ -225,14 +192,22 @@ def _bad(source: Source, line: int, error: InputError, raw: bytes | str = "") ->
 
 
 def _lines(source: Source, max_line_bytes: int) -> Iterator[tuple[int, bytes] | FailedRow]:
+    """Line number (from 1) and content of each line, line break included, UTF-8 byte order mark removed."""
+    number = 0
     with source.open() as stream:
         try:
-            for number, line in iter_lines(stream, max_line_bytes):
-                if isinstance(line, _TooLongError):
-                    yield _bad(source, number, line, line.beginning)
-                else:
-                    yield number, line
-        except InputError as error:
+            while chunk := stream.readline(max_line_bytes + 2):
+                number += 1
+                if number == 1:
+                    chunk = chunk.removeprefix(_UTF8_BOM)
+                if len(chunk) <= max_line_bytes or chunk.endswith(b"\n"):
+                    yield number, chunk
+                    continue
+                while (block := stream.readline(_SKIP_BLOCK)) and not block.endswith(b"\n"):
+                    pass
+                error = InputError(f"the line is longer than {max_line_bytes} bytes", _TOO_LONG)
+                yield _bad(source, number, error, chunk[:_SHOWN_OF_TOO_LONG])
+        except InputError as error:  # what is packed is damaged
             yield _bad(source, 0, error)
 
 
@@ -251,7 +226,7 @@ def _records(source: Source, max_line_bytes: int, decode: Callable[[bytes], Any]
 
 def _json(source: Source) -> Records:
     with source.open() as stream:
-        data = stream.read().removeprefix(_UTF8_BOM)
+        data = b"".join(iter(stream.readline, b"")).removeprefix(_UTF8_BOM)
     if not data.strip():
         return
     try:
@@ -321,7 +296,7 @@ def _delimited(source: Source, max_line_bytes: int) -> Records:
         elif header is None:
             header = None if row == ["sep=", ""] else _unique(row)
         elif len(row) != len(header):
-            detail = f"the row has {len(row)} column{'s' * (len(row) > 1)}, but the header {len(header)}"
+            detail = f"the row and the header differ in columns, {len(row)} and {len(header)}"
             wrong = InputError(detail, "Check for a quote that is left open.")
             yield _bad(source, line, wrong, delimiter.join(row)[:_SHOWN_OF_TOO_LONG])
         else:
@@ -498,7 +473,7 @@ class Source:
     Attributes:
         path: as shown in messages.
         file: the file, or None for standard input.
-        recoded: whether it is read in its own `encoding` where that is not UTF-8, rather than refused.
+        recoded: whether it is read in its own `encoding` where that is neither UTF-8 nor UTF-16, rather than refused.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -544,7 +519,7 @@ class Source:
         """Look at the beginning without consuming it.
 
         Raises:
-            InputError: it does not exist, cannot be opened, or is UTF-16.
+            InputError: it does not exist, cannot be opened, or is no text.
         """
         data = self.head.removeprefix(_UTF8_BOM)
         if data.startswith(b"PAR1"):
@@ -557,8 +532,6 @@ class Source:
                 raise InputError(f"this is {what}", remedy, path=self.path)
         text = data.decode(self.encoding, "replace").removeprefix("\ufeff")
         begun = text.lstrip()
-        if self.encoding == "utf-16" and begun[:1] in {"[", "{"}:
-            raise InputError("this is UTF-16, not UTF-8", "Convert the file to UTF-8 first.", path=self.path)
         if not begun:
             return Head("empty")
         if begun[0] == "[":
@@ -588,7 +561,7 @@ class Source:
         return Path(self.name).stem or "stdin"
 
     def open(self) -> BinaryIO:
-        """The bytes from the beginning, as UTF-8 where it is `recoded`. Standard input can be opened once."""
+        """The bytes from the beginning, as UTF-8 where it is UTF-16 or `recoded`. Standard input can be opened once."""
         assert self.head is not None  # of standard input, what was read with it is kept
         if self.file is not None or self._is_whole:
             stream = self.open_seekable()
@@ -597,7 +570,7 @@ class Source:
         else:
             self._consumed = True
             stream = _StandardInput(_Joined(self._begun, cast("io.BufferedReader", sys.stdin.buffer)))
-        if self.recoded and self.encoding != "utf-8":
+        if self.encoding == "utf-16" or (self.recoded and self.encoding == "cp1252"):
             return cast("BinaryIO", _Recoded(stream, self.encoding, "surrogateescape", newline="\n"))
         return stream
 

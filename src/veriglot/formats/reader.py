@@ -93,6 +93,8 @@ def _refuse(source: Source, head: Head) -> NoReturn:
         except InputError as error:
             if "\ufffd" in error.detail:
                 source.refuse_encoding()
+            if source.encoding == "cp1252":
+                error.remedy += ". If letters look wrong, save the file as UTF-8."
             raise error.at(path=source.path) from error
     if not head.keys:
         first = next(read_container(head.container, source), None)

@@ -23,7 +23,7 @@ from veriglot.formats.base import (
     optional,
     spanned_annotation,
 )
-from veriglot.formats.containers import Head, Record, Records, iter_lines
+from veriglot.formats.containers import Head, Record, Records
 from veriglot.formats.tags import in_order, marked_ranges, with_tags
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit, decode_text
 from veriglot.storage.checkpoint import FailedRow
@@ -125,8 +125,8 @@ class Hat(Format):
 class Xcomet(Format):
     """XCOMET rows: a source, its translation and `error_spans` with confidence and severity (Guerreiro et al. 2024).
 
-    The spans are translation errors of any kind, so they have no type; their severities stay in `meta.severities`, one
-    for each span. `score` or `scores` becomes the rating `score`.
+    The spans are translation errors of any kind, so they have no type; their severities stay in `meta.severities`.
+    `score` or `scores` becomes the rating `score`.
     """
 
     summary = "XCOMET rows with error_spans"
@@ -456,7 +456,7 @@ class Mqm(Format):
         if columns is cells:
             return None
         if len(cells) != len(columns):
-            raise InputError(f"the row has {len(cells)} columns, but the first line {len(columns)}")
+            raise InputError(f"the row and the first line differ in columns, {len(cells)} and {len(columns)}")
         row = dict(zip(columns, cells, strict=True))
         source, in_source = self._marked(row["source"], "source", reading)
         target, in_target = self._marked(row["target"], "target", reading)
@@ -517,7 +517,7 @@ class TokenLabels(Format):
     space, so punctuation belongs to its word. Runs of marked tokens become spans of type `hallucination` (taxonomy
     `hat`). The target is the response, the source the evidence; the reference goes to `meta.reference`.
 
-    The languages are identified from the files' beginnings, as nothing states them.
+    The languages are identified from the files' beginnings.
     """
 
     summary = "token labels of translations, in parallel files .label, .target, .source"
@@ -588,27 +588,21 @@ class TokenLabels(Format):
                 reading.report.notes["empty_lines"] += 1
 
 
-def _lines(file: Path | None) -> list[bytes | InputError] | None:
-    if file is None:
-        return None
-    with file.open("rb") as stream:
-        return [line for _, line in iter_lines(stream)]
-
-
-def _line(lines: list[bytes | InputError] | None, number: int) -> str | None:
+def _line(lines: list[bytes] | None, number: int) -> str | None:
     """The line of that number, without its end; None where there is none."""
-    if lines is None or number > len(lines):
-        return None
-    line = lines[number - 1]
-    if isinstance(line, InputError):
-        raise line
-    return decode_text(line).rstrip("\r\n")
+    return decode_text(lines[number - 1]).strip("\ufeff\r\n") if lines and number <= len(lines) else None
 
 
-def _texts(reading: Reading) -> dict[str, list[bytes | InputError] | None]:
+def _texts(reading: Reading) -> dict[str, list[bytes] | None]:
     """The lines of the files beside the labels; None for a file that is absent."""
     stem, endings = reading.source.stem, (".target", ".source", ".ref")
-    return reading.once("texts", lambda: {ending: _lines(reading.beside(stem + ending)) for ending in endings})
+    return reading.once(
+        "texts",
+        lambda: {
+            ending: re.findall(rb".*\n|.+", file.read_bytes()) if (file := reading.beside(stem + ending)) else None
+            for ending in endings
+        },
+    )
 
 
 def _first_texts(reading: Reading) -> Iterator[tuple[str, str]]:
@@ -621,7 +615,7 @@ def _first_texts(reading: Reading) -> Iterator[tuple[str, str]]:
 def _marked_tokens(labels: list[str], target: str) -> Iterator[Span]:
     tokens = [match.span() for match in re.finditer(r"[^ \t]+", target)]
     if len(tokens) != len(labels):
-        raise InputError(f"there are {len(labels)} labels for the {len(tokens)} tokens of the target")
+        raise InputError(f"labels and tokens of the target differ in number, {len(labels)} and {len(tokens)}")
     wrong = next((label for label in labels if label not in {"0", "1"}), None)
     if wrong is not None:
         raise InputError(f"a label is 0 or 1, not {wrong!r}")

@@ -24,7 +24,7 @@ from starlette.routing import Route, Router
 
 from veriglot.detection import sample_from_row
 from veriglot.errors import InputError, VeriglotError
-from veriglot.formats.columns import LABEL_PARTS
+from veriglot.formats.labels import LABEL_PARTS
 from veriglot.formats.reader import columns_from
 from veriglot.http.server import (
     CallRefused,

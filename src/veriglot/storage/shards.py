@@ -170,7 +170,7 @@ def _in_order(parts: Sequence[_Part], lines: ReadLines) -> Iterator[bytes | Fail
         due = sum(1 for _ in part.shard.rows(range(sum(sizes))))
         if due != size:
             raise UsageError(
-                f"{part.path} has {size:,} rows, but shard {part.shard} of {sum(sizes):,} rows has {due:,}.",
+                f"Rows of {part.path}: {size:,}; shard {part.shard} of all {sum(sizes):,} has {due:,}.",
                 "Check that every shard read the same input.",
             )
     rows = [part.rows(lines) for part in parts]

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError, UnknownNameError, UsageError
+from veriglot.formats.columns import read_row
 from veriglot.pipeline.engine import Description
 from veriglot.rates.estimators import DRAWS, ESTIMATORS
-from veriglot.records import ErrorProfile, Estimator, Prediction, Rate, Sample
+from veriglot.records import ErrorProfile, Estimator, Prediction, Rate, Sample, from_mapping
 from veriglot.signatures import stated_threshold
 from veriglot.study.config import StudyEntry, read_profile
 from veriglot.study.rates import Counted, Gold, Judging, Tallying, cell_rates
@@ -24,7 +25,7 @@ __all__ = ["Estimation", "estimate"]
 
 def estimate(
     predictions: Iterable[Any],
-    samples: Iterable[Sample],
+    samples: Iterable[Any],
     profile: ErrorProfile | str | Path | None = None,
     *,
     estimator: str | None = None,
@@ -40,8 +41,8 @@ def estimate(
 
     Args:
         predictions: of one detector, in any order: those of `detect_many`, of a detector, or read from a file.
-        samples: what they are of, each id once; `generator.name` names the model. One without a prediction lowers the
-            coverage.
+        samples: what they are of, each id once, or rows as `detect_many` takes them; `generator.name` or `model` names
+            the model. One without a prediction lowers the coverage.
         profile: what `evaluate(...).profile()` gives, or the file that `veriglot evaluate -o` wrote; `raw` and `ppi`
             need none.
         estimator: `label-shift`, `paper`, `raw`, `em` or `ppi`; None for `label-shift`, or `ppi` with labels.
@@ -70,8 +71,15 @@ def estimate(
     )  # fmt: skip
     gold = Gold.of(labelled, unit=estimation.study.unit, annotator=annotator)
     tallying = Tallying(estimation.study.unit, ids=bool(gold))
-    records = estimation.watch(getattr(prediction, "record", prediction) for prediction in predictions)
-    for sample, prediction in joined(samples, records):
+    rows = (
+        row if isinstance(row, Sample) else read_row(row, id_=str(number), columns={"evidence": ""})
+        for number, row in enumerate(samples)
+    )
+    records = (
+        record if isinstance(record := getattr(each, "record", each), Prediction) else from_mapping(record, Prediction)
+        for each in predictions
+    )
+    for sample, prediction in joined(rows, estimation.watch(records)):
         if sample is None:
             raise InputError(f"the prediction {getattr(prediction, 'id', '')!r} belongs to no sample", field="id")
         tallying.add(sample, prediction)

@@ -184,7 +184,7 @@ def make_responses(config: Config, folder: Folder, watch: Watch) -> tuple[Plan, 
         watch.begin("reading responses", None)
         models, left_out, failed = _take_given(config, folder, watch)
         if left_out:
-            watch.say(f"{left_out:,} responses are in languages that the study does not ask for.")
+            watch.say(f"Responses in languages that the study does not ask for: {left_out:,}.")
         given = {model: {tag: {"-": count} for tag, count in counts.items()} for model, counts in models.items()}
         made = Plan(config.title, labels, given, asked=False)
         write_json(folder.plan, made)

@@ -127,7 +127,7 @@ def test_the_account_is_shown_and_given_as_json(silver: Command, tmp_path: Path)
     words = (given, "-n", "30", "--shares", "entity=2,invented=1", "--errors", "2", "--clean", "0.5")
     outcome = silver(*words, "-o", tmp_path / "out.jsonl", "--json")
     assert outcome.code == 0, outcome.err
-    assert "1 responses are not used" in outcome.err
+    assert "responses not used: 1;" in outcome.err
     total = json.loads(outcome.out)["total"]
     assert (total["rows"], total["clean"], total["calls"]) == (30, 16, 0)
     assert {name: one["errors"] for name, one in total["types"].items() if one["errors"]} == {

@@ -192,7 +192,9 @@ def test_pooling_agrees_with_an_independent_one() -> None:
 
 def test_the_best_threshold_by_hand() -> None:
     confidences = np.array([0.9, 0.8, 0.8, 0.4, 0.1])
-    assert best_threshold(confidences, np.array([True, True, False, True, False])) == 0.4  # 6/7; at 0.8 it is 2/3
+    assert best_threshold(confidences, np.array([True, True, False, True, False])) == 0.25  # 6/7; from 0.8 it is 2/3
+    assert best_threshold(np.array([1.0, 0.0, 1.0, 0.0]), np.array([True, False, True, False])) == 0.5  # it was 1.0
+    assert best_threshold(np.array([0.9, 0.3]), np.ones(2, dtype=bool)) == 0.3  # nothing is left to part from
     assert best_threshold(confidences, np.zeros(5, dtype=bool)) == 0.5
 
 

@@ -199,6 +199,8 @@ def train(
         lexicon = lexicon_for(labelled, commonness, encoder, seed, say)
     rows = rows_of([*labelled.examples, *made_by_rule(labelled, commonness, seed)], lexicon)
     say(f"took features of {len(rows)} responses")
+    if len(rows) < 1000:
+        say("warning: so few responses give no detector that can be used; the one that ships learned from 30,000")
     network = first_stage(rows, seed, say, epochs)
     answers = [row for row in rows if row.is_answer]
     fold = folds_of(answers)

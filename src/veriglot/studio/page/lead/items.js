@@ -46,7 +46,10 @@ const KINDS = Object.fromEntries(["imported", "assigned", "opened", "comment", "
 /** @param {{id: string, form: any, people: Map<string, any>}} props */
 export const ItemHistory = ({ id, form, people }) => {
   const { answer: found, failure, again } = useAnswer(`/api/lead/items/${encodeURIComponent(id)}/history`);
-  if (!found) return html`<${Waiting} failure=${failure} />`;
+  if (!found) {
+    return html`${failure ? html`<p><${Link} to=${address("items")}>${t("lead.all_items")}<//></p>` : null}
+      ${failure?.status === 404 ? html`<p class="notice bad" role="alert">${t("trouble.no_item")}</p>` : html`<${Waiting} failure=${failure} />`}`;
+  }
   const known = ["gold", "silver"].filter((name) => found[name]);
   return html`
     <p><${Link} to=${address("items")}>${t("lead.all_items")}<//></p>

@@ -36,7 +36,8 @@ const Page = (/** @type {any} */ { place, me, overview, again }) => {
     case "items": return html`<${Items} overview=${overview} people=${people} form=${form} refresh=${again} />`;
     case "exports": return html`<${Exports} />`;
     case "settings": return html`<${Settings} refresh=${again} />`;
-    default: return html`<${Progress} overview=${overview} />`;
+    case "progress": return html`<${Progress} overview=${overview} />`;
+    default: return html`<p class="notice bad" role="alert">${t("trouble.nowhere")}</p>`;
   }
 };
 
@@ -45,9 +46,9 @@ export const Screen = ({ me, params, navigate, again: whoAsks }) => {
   takeNavigate(navigate);
   const place = placeOf(params.view);
   const { answer: overview, failure, pending, again } = useAnswer("/api/lead/overview", FRESH);
-  const tab = TABS.includes(place[0]) ? place[0] : "progress";
+  const tab = place.length === 0 ? "progress" : TABS.includes(place[0]) ? place[0] : "";
   useEffect(() => {
-    document.title = `${t(`lead.${tab}`)} · ${me.project.name}`;
+    document.title = `${t(tab ? `lead.${tab}` : "lead.title")} · ${me.project.name}`;
     document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }); // on a phone tabs scroll
   }, [tab]);
   useEffect(() => {

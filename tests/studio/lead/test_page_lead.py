@@ -244,6 +244,9 @@ def test_a_disagreement_is_read_side_by_side_and_settled(house: House) -> None:
     lead.go(f"/lead/items/{given['item']['id']}", ".events")
     gold = page.locator(".side.known", has_text="Gold")
     assert gold.locator("q").all_inner_texts() == [german[4:9]]
+    shown = [" ".join(line.split()) for line in page.locator(".event p").all_inner_texts()]
+    assert sum(line.endswith("Became gold Ines") for line in shown) == 1
+    assert not any("by rule" in line for line in shown)  # which gives nothing out, and imports nothing
     assert page.locator("h2").inner_text().startswith(key)
     lead.go("/lead/disagreements", ".summary")
     expect(page.locator(".case-head b", has_text=key)).to_have_count(

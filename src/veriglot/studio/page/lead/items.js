@@ -1,7 +1,7 @@
 // The whole history of one item: who did what, when, and what their layer said then.
 
 import { calledBy } from "../names.js";
-import { t } from "../texts.js";
+import { named, t } from "../texts.js";
 import { html } from "../view.js";
 import { Waiting, useAnswer } from "./requests.js";
 import { languageName, moment, time } from "./figures.js";
@@ -29,19 +29,17 @@ const givers = ({ assignments, origin }, people) => {
 const Event = (/** @type {any} */ { one, found, form, people }) => {
   const { by, at, kind, layer, payload } = one;
   const said = payload?.comment ?? payload?.reason ?? "";
+  const byRule = kind.startsWith("settled_");
   return html`<li class=${`event event-${kind}`}>
     <p><time datetime=${at}>${moment(at)}</time>
-      <b>${kind in KINDS ? t(`lead.event.${kind}`) : kind.replaceAll("_", " ")}</b>
-      <bdi>${by ? calledBy(people, by) : t("lead.by_rule")}</bdi>
+      <b>${named("lead.event", byRule || kind === "adjudicated" ? "gold" : kind)}</b>
+      <bdi>${by ? calledBy(people, by) : byRule ? t("lead.by_rule") : ""}</bdi>
       ${one.seconds ? html`<small>${time(one.seconds)}</small>` : null}</p>
     ${said ? html`<p class="event-said" dir="auto">${said}</p>` : null}
     ${layer && kind !== "assigned" ? html`<details><summary>${t("lead.layer_then", { count: (layer.spans ?? []).length + (layer.units ?? []).length })}</summary>
       <${Shown} item=${found.item} layer=${layer} form=${form} /></details>` : null}
   </li>`;
 };
-
-const KINDS = Object.fromEntries(["imported", "assigned", "opened", "comment", "save", "submit", "skip", "reopen", "confirm", "correct", "return",
-  "conflict", "accepted", "withdrawn", "gold", "assigned_again", "disputed", "priority", "wanted", "role"].map((kind) => [kind, true]));
 
 /** @param {{id: string, form: any, people: Map<string, any>}} props */
 export const ItemHistory = ({ id, form, people }) => {

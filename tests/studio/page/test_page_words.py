@@ -6,6 +6,7 @@ import ast
 import inspect
 import json
 import re
+import textwrap
 from importlib.resources import files
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -13,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from veriglot.rates.estimators import estimate, label_findings
-from veriglot.studio import dashboard, people, rates
+from veriglot.studio import adjudication, dashboard, people, rates, review, web
 from veriglot.studio.project import PaceEntry
-from veriglot.studio.web import InvitationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,17 +91,17 @@ def test_every_word_that_the_page_asks_for_is_there() -> None:
     assert asked - keys("en") == set()
 
 
-def written(function: Any) -> list[str]:
-    """The sentences in a function's source, with a 3 for what is filled in."""
-    tree = ast.parse(inspect.getsource(function))
-    filled = {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+def written(source: Any) -> list[str]:
+    """The sentences in the source of a module or a function, with a 3 for what is filled in."""
+    nodes = list(ast.walk(ast.parse(textwrap.dedent(inspect.getsource(source)))))
+    filled = {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
     texts = [
-        "".join(part.value if isinstance(part, ast.Constant) else "3" for part in node.values)
-        for node in ast.walk(tree)
+        "".join(str(part.value) if isinstance(part, ast.Constant) else "3" for part in node.values)
+        for node in nodes
         if isinstance(node, ast.JoinedStr)
     ]
-    texts += [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and node not in filled]
-    return [text for text in texts if isinstance(text, str) and " " in text]
+    texts += [str(node.value) for node in nodes if isinstance(node, ast.Constant) and node not in filled]
+    return [text for text in texts if " " in text]
 
 
 def flags() -> Iterator[str]:
@@ -125,14 +125,14 @@ def test_what_the_server_says_in_english_has_words_in_every_language() -> None:
     reasons.append(label_findings(3, 1, 9)[0].replace(" with labels", ""))  # as of a study with few texts
     reasons += [*label_findings(3, 1, 9), *label_findings(10, 1, 2), *flags()]
     for reason in ("forged", "unknown", "expired", "revoked"):
-        error = InvitationError(reason)
+        error = web.InvitationError(reason)
         reasons += [error.message, error.remedy]
-    reasons += [
-        text for text in written(people.join) if text in {"Somebody here has this name already.", "Choose another."}
-    ]
+    patterns = [(pattern.replace("(?<", "(?P<"), name) for pattern, name in patterns]
+    refused = [text for module in (adjudication, people, review, web.Rates.count) for text in written(module)]
+    reasons += [text for text in refused if any(re.search(pattern, text) for pattern, _ in patterns)]
     asked = set()
     for reason in reasons:
-        names = [name for pattern, name in patterns if re.search(pattern.replace("(?<", "(?P<"), reason)]
+        names = [name for pattern, name in patterns if re.search(pattern, reason)]
         assert len(names) == 1, (reason, names)
         asked.update(names)
     assert asked == {name for _, name in patterns} == {key[5:] for key in keys("en") if key.startswith("told.")}

@@ -452,7 +452,7 @@ def _signed_in(request: Request) -> Caller:
     message = "You are not signed in here, or your session is over."
     if any(studio.project.entries.sign_in for studio in request.app.state.studios):
         raise CallRefused(401, "sign_in", message, "Sign in, or open your own link again.")
-    raise CallRefused(401, "not_signed_in", message, "Open your own link again.")
+    raise CallRefused(401, "not_signed_in", message, "Open your own link again; a script needs a valid token.")
 
 
 def _session(request: Request) -> tuple[Studio, str] | None:

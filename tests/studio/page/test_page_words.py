@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from veriglot.rates.estimators import estimate, label_findings
-from veriglot.studio import adjudication, dashboard, people, rates, review, web
+from veriglot.studio import adjudication, dashboard, exam, people, rates, review, web
 from veriglot.studio.project import PaceEntry
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def test_what_the_server_says_in_english_has_words_in_every_language() -> None:
         error = web.InvitationError(reason)
         reasons += [error.message, error.remedy]
     patterns = [(pattern.replace("(?<", "(?P<"), name) for pattern, name in patterns]
-    refused = [text for module in (adjudication, people, review, web.Rates.count) for text in written(module)]
+    refused = [text for module in (adjudication, exam, people, review, web.Rates.count) for text in written(module)]
     reasons += [text for text in refused if any(re.search(pattern, text) for pattern, _ in patterns)]
     asked = set()
     for reason in reasons:

@@ -95,6 +95,19 @@ export const me = async () => {
   return me;
 };
 
+/** End the session; false, and said, where the server could not be reached: then somebody is still signed in. */
+export const leave = async () => {
+  try {
+    await call("POST", "/api/logout");
+  } catch (failure) {
+    if (!(failure instanceof Failure && failure.told)) { // else the session is over already
+      alert(t("join.offline"));
+      return false;
+    }
+  }
+  return true;
+};
+
 /** An id that no other event has. */
 export const uuid = () => {
   const bytes = crypto.getRandomValues(new Uint8Array(16));

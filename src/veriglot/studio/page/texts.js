@@ -60,6 +60,8 @@ const TOLD = [
   [/^Try again in (?<n>\d+) s\.$/, "try_again"],
   [/^The batch of this item is validated, or was accepted\.$/, "batch_closed"],
   [/^Tell the lead what to change\.$/, "tell_lead"],
+  [/^The exam has no item in your languages\.$/, "exam_lacks"],
+  [/^Ask the lead to name files under \[exam\] path, /, "ask_lead_exam"],
   [/^no item that came by chance is labelled yet$/, "no_labels"],
   [/^no unit was judged$/, "nothing_counted"],
   [/^an interval that holds takes (?<n>\d+) independent texts or queries(?: with labels)?, and the study has (?<of>\d+)$/, "few_items"],

@@ -1,6 +1,6 @@
 // The lead's pages: how far the work is, who does it, how well they agree, and what to settle.
 
-import { call } from "../api.js";
+import { leave } from "../api.js";
 import { t } from "../texts.js";
 import { ProjectName, ThemeSwitch } from "../header.js";
 import { html, useEffect } from "../view.js";
@@ -54,9 +54,8 @@ export const Screen = ({ me, params, navigate, again: whoAsks }) => {
   useEffect(() => {
     if (me.person.role !== "lead") navigate("/", { replace: true });
   }, [me]);
-  const leave = async () => {
-    await call("POST", "/api/logout");
-    await whoAsks();
+  const signOut = async () => {
+    if (await leave()) await whoAsks();
   };
   return html`<div class="lead">
     <a class="skip-link" href="#lead-main">${t("lead.skip_to_content")}</a>
@@ -65,7 +64,7 @@ export const Screen = ({ me, params, navigate, again: whoAsks }) => {
       <p class="row">
         <button type="button" class="tool" onClick=${() => go("/mark")}>${t("lead.own_work")}</button>
         <${ThemeSwitch} />
-        <button type="button" class="tool" onClick=${leave}>${t("lead.leave")}</button>
+        <button type="button" class="tool" onClick=${signOut}>${t("lead.leave")}</button>
       </p>
       <nav aria-label=${t("lead.pages")}><ul class="tabs">
         ${TABS.map((name) => html`<li key=${name}><${Link} to=${address(...(name === "progress" ? [] : [name]))}

@@ -103,3 +103,16 @@ def test_rows_that_the_format_cannot_hold_are_an_exit_code_of_their_own(
     write([Sample("a", "It rains.", language="en")], source)  # nobody labelled it
     assert call(str(source), "-o", str(tmp_path / "out.jsonl"), "--to", "ragtruth") == 3
     assert "left out" in capsys.readouterr().err
+
+
+def test_the_text_of_a_mark_is_no_loss_where_the_response_says_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every Label Studio export of the studio was said to lose them, and has them."""
+    for text, lost in (("was", False), ("were", True)):
+        span = {"start": 4, "end": 7, "type": "entity", "text": text}
+        layer = {"annotator": "Kim", "kind": "human", "taxonomy": "fava", "spans": [span]}
+        row = {"id": "a", "response": "Ada was here.", "language": "en", "annotations": [layer]}
+        (tmp_path / "rows.jsonl").write_text(json.dumps(row), "utf-8")
+        assert call(str(tmp_path / "rows.jsonl"), "-o", str(tmp_path / "out.json"), "--to", "label-studio") == 0
+        assert ("texts of spans" in capsys.readouterr().err) == lost

@@ -80,9 +80,9 @@ def test_data_is_found_where_the_command_was_typed(tmp_path: Path, monkeypatch: 
     done = veriglot("import", "p")
     assert "Items added: 1 (de 1)" in done.stdout
     for refused in (done, veriglot("serve", "p", code=2)):  # before an annotator asks for work
-        assert "The exam of p has no items: nobody could begin. It needs a silver layer" in " ".join(
-            refused.stderr.split()
-        )
+        told = " ".join(refused.stderr.split())
+        assert "The exam of p has no items: nobody could begin. It needs items with known answers" in told
+        assert "name who gave them as `silver` under [data]" in told
 
 
 @pytest.mark.parametrize("preset", ["mfava", "hat"])
@@ -91,11 +91,30 @@ def test_without_labels_there_is_no_exam(tmp_path: Path, preset: str) -> None:
     row = {"id": "a", "response": "Ада була тут.", "language": "uk", "evidence": [{"text": "Ada was here."}]}
     (tmp_path / "answers.jsonl").write_text(json.dumps(row), "utf-8")
     made = veriglot("init", tmp_path, "--preset", preset, "--data", tmp_path / "answers.jsonl")
-    assert "no row has labels to hold an exam against" in made.stderr
+    assert "annotators begin without an exam" in made.stderr
     assert "exam" not in veriglot("import", tmp_path).stderr
     file = tmp_path / "project.toml"
-    file.write_text(re.sub(r"^# (?!Hall|Typed)", "", file.read_text("utf-8"), flags=re.MULTILINE), "utf-8")
+    file.write_text(re.sub(r"^# (?=\[|\w+ = )", "", file.read_text("utf-8"), flags=re.MULTILINE), "utf-8")
     assert "The exam of" in veriglot("import", tmp_path).stderr
+
+
+def test_an_exam_of_another_file_begins_as_the_comment_of_the_preset_says(tmp_path: Path) -> None:
+    spans = [{"start": 9, "end": 13, "type": "entity"}]
+    rows = [{"id": "a", "response": "Ada was here.", "language": "en", "evidence": "Ada was here."}]
+    exam = [{**rows[0], "id": "b", "response": "Ada was home.", "annotations": [{"annotator": "Kim", "spans": spans}]}]
+    (tmp_path / "data.jsonl").write_text(json.dumps(rows[0]), "utf-8")
+    (tmp_path / "exam.jsonl").write_text(json.dumps(exam[0]), "utf-8")
+    veriglot("init", tmp_path)
+    file = tmp_path / "project.toml"
+    text = re.sub(r"^# (?=\[|\w+ = )", "", file.read_text("utf-8"), flags=re.MULTILINE)
+    text = text.replace("items = 10", 'items = 1\npath = "exam.jsonl"').replace(
+        'against = "silver"', 'against = "gold"'
+    )
+    file.write_text(text, "utf-8")
+    told = veriglot("import", tmp_path, code=3).stderr
+    assert 'this item has no known answer. Name who gave it under [data]: gold = "NAME".' in " ".join(told.split())
+    file.write_text(text.replace('silver = "silver"', 'silver = "silver"\ngold = "Kim"'), "utf-8")
+    assert veriglot("import", tmp_path).stdout.startswith("1 items added")
 
 
 def test_a_detector_that_cannot_be_loaded_is_told_of_before_the_work(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -57,6 +59,19 @@ def test_presets_follow_the_papers(tmp_path: Path) -> None:
     assert [label.name for label in made("halluverse", tmp_path).form.labels] == ["0", "entity", "relation", "sentence"]
     with pytest.raises(UnknownNameError, match="Did you mean mfava"):
         preset("mfavaa", title="N", slug="n", data=[])
+
+
+@pytest.mark.parametrize("name", presets())
+def test_every_key_of_a_preset_is_explained_and_has_an_effect(name: str) -> None:
+    modules = [file for file in files("veriglot.studio").iterdir() if file.name.endswith(".py")]
+    code = "".join(file.read_text("utf-8") for file in modules if file.name != "project.py")
+    written = preset(name, title="N", slug="n", data=["d.jsonl"]).partition("[consent]")[0]
+    for table in written.replace("[[exam.strata]]", "[strata]").split("\n["):
+        for line in table.split("\n"):
+            key, is_key, comment = line.partition(" = ")
+            if is_key and not key.startswith("#"):
+                assert "# " in comment or table.startswith(("strata", "[ratings")), line
+                assert re.search(rf"\.{key}\b", code), key
 
 
 @given(

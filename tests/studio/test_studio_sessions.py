@@ -163,3 +163,13 @@ def test_forms_cannot_write(studio: Running) -> None:
     for media in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
         answer = client.post("/api/join", content=b'{"token": "x"}', headers={"Content-Type": media})
         assert answer.status_code == 415
+
+
+def test_a_browser_at_a_wrong_address_gets_the_page_and_a_program_json(studio: Running) -> None:
+    page = studio.client().get("/").text
+    browser = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    for path, status in (("/nowhere", 404), ("/guidelines/", 404), ("/api/nowhere", 404), ("/api/lead/export", 401)):
+        seen = studio.client().get(path, headers=browser)
+        assert (seen.status_code, seen.text, seen.headers["content-type"]) == (status, page, "text/html; charset=utf-8")
+        told = studio.client().get(path)
+        assert (told.status_code, list(told.json())) == (status, ["error"])

@@ -109,7 +109,7 @@ def init(
     unexamined = _EXAM.sub(lambda table: re.sub("^(?=.)", "# ", table[0], flags=re.MULTILINE), text)
     if unexamined != text and not any(map(_may_be_labelled, files)):
         text = unexamined
-        say(f"no row has labels to hold an exam against: [exam] is a comment in {path}, and annotators begin to work")
+        say(f"no row has labels to compare with: [exam] is a comment in {path}, and annotators begin without an exam")
     path.write_text(text, "utf-8")
     print(path)
     for file in files:

@@ -209,14 +209,14 @@ def _parts(sample: Sample) -> Iterator[tuple[str, Any]]:
     yield "kinds of annotators", tuple(a.kind for a in annotations)
     yield "number of annotations", len(annotations) if len(annotations) > 1 else None
     yield "taxonomies", tuple(a.taxonomy for a in annotations)
-    yield from _marks(annotations)
+    yield from _marks(annotations, sample.response)
 
 
 def _given(values: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(value for value in values if value not in (None, ()))
 
 
-def _marks(annotations: tuple[Annotation, ...]) -> Iterator[tuple[str, Any]]:
+def _marks(annotations: tuple[Annotation, ...], response: str) -> Iterator[tuple[str, Any]]:
     spans = [span for a in annotations for span in a.spans or ()]
     units = [unit for a in annotations for unit in a.units or ()]
     yield "spans", tuple(tuple(sorted({(s.start, s.end) for s in a.spans})) for a in annotations if a.spans)
@@ -226,7 +226,10 @@ def _marks(annotations: tuple[Annotation, ...]) -> Iterator[tuple[str, Any]]:
     yield "annotations without spans", tuple(i for i, a in enumerate(annotations) if a.spans is None)
     yield "annotations with no span", tuple(i for i, a in enumerate(annotations) if a.spans == ())
     yield "confidences of spans", _given(s.confidence for s in spans)
-    yield "texts of spans", _given(s.text for s in spans)
+    yield (
+        "texts of spans",
+        _given(s.text for s in spans if s.text != response[s.start : s.end]),
+    )  # others say nothing new
     yield "pointers of spans", _given(s.evidence for s in spans)
     yield "units", tuple((u.start, u.end, u.label) for u in units)
     yield "probabilities of units", _given(u.probability for u in units)

@@ -575,8 +575,8 @@ def check_ready(tx: ReadTransaction, project: Project, project_id: int) -> list[
     if asked is not None and lacking and not exam.could_begin(tx, asked, project_id):
         raise UsageError(
             f"The exam of {project.slug} has no items: nobody could begin.",
-            f"It needs a {asked.against} layer: name its annotator as `{asked.against}` under [data], or files with one"
-            " as `path` under [exam], and import again. Or take [exam] out of the project file.",
+            f"It needs items with known answers: name who gave them as `{asked.against}` under [data], and their files"
+            " as `path` under [exam] if the data lack them; then import. Or take [exam] out of the project file.",
         )
     return lacking
 

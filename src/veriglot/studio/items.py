@@ -228,8 +228,8 @@ class _Import:
         if self.role is ItemRole.EXAM and entries.exam is not None:
             wanted = entries.exam.against
         complete = self.role in WORK_ROLES or layers[wanted] is not None
-        remedy = f"Name it: {wanted} = under [data]."
-        require(complete, f"an item of this kind needs a {wanted} layer", "annotations", remedy)
+        remedy = f'Name who gave it under [data]: {wanted} = "NAME".'
+        require(complete, "this item has no known answer", "annotations", remedy)
         return {
             "key": sample.id,
             "language": language,

@@ -187,7 +187,7 @@ class WorkEntry(StrictRecord):
     # Without a save, after which others get what somebody holds; None for never.
     release_hours: Annotated[float, msgspec.Meta(gt=0, le=87_600)] | None = None
     reviews: Literal[0, 1, 2] = 1  # reviewers that look at each annotation, one after the other
-    adjudicate: bool = True  # whether a lead settles what was annotated more than once
+    adjudicate: bool = True  # without effect: project files of earlier versions have it
     # Items that nobody has yet go by chance, as in the file, or by what the imported predictions say: the least certain
     # first, or those least like silver first. `random` of these are drawn by chance, in between: only what came by
     # chance tells how often a model hallucinates. Languages take turns, except with `file`.

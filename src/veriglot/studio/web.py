@@ -391,8 +391,13 @@ def _internal_error(error: Exception, status: int, code: str, message: str) -> R
 def install_handlers(app: FastAPI) -> None:
     """Answer every error of an app in this way."""
 
-    def handle(_: Request, error: Exception) -> Response:
-        return error_response(error)
+    def handle(request: Request, error: Exception) -> Response:
+        response = error_response(error)
+        if response.status_code in {401, 404} and "text/html" in request.headers.get("accept", ""):
+            page: Response = request.app.state.page.index_response()  # a person: the page says what to do
+            page.status_code = response.status_code
+            return page
+        return response
 
     for kind in (VeriglotError, HTTPException, RequestValidationError, SQLAlchemyError, Exception):
         app.add_exception_handler(kind, handle)
@@ -447,7 +452,7 @@ def _signed_in(request: Request) -> Caller:
     message = "You are not signed in here, or your session is over."
     if any(studio.project.entries.sign_in for studio in request.app.state.studios):
         raise CallRefused(401, "sign_in", message, "Sign in, or open your own link again.")
-    raise CallRefused(401, "not_signed_in", message, "Open your own link again.")
+    raise CallRefused(401, "not_signed_in", message, "Open your own link again; a script needs a valid token.")
 
 
 def _session(request: Request) -> tuple[Studio, str] | None:

@@ -244,6 +244,9 @@ def test_a_disagreement_is_read_side_by_side_and_settled(house: House) -> None:
     lead.go(f"/lead/items/{given['item']['id']}", ".events")
     gold = page.locator(".side.known", has_text="Gold")
     assert gold.locator("q").all_inner_texts() == [german[4:9]]
+    shown = [" ".join(line.split()) for line in page.locator(".event p").all_inner_texts()]
+    assert sum(line.endswith("Became gold Ines") for line in shown) == 1
+    assert not any("by rule" in line for line in shown)  # which gives nothing out, and imports nothing
     assert page.locator("h2").inner_text().startswith(key)
     lead.go("/lead/disagreements", ".summary")
     expect(page.locator(".case-head b", has_text=key)).to_have_count(
@@ -396,4 +399,6 @@ def test_rates_are_those_of_the_server(house: House) -> None:
     rates = [step["rate"] for step in steps]
     assert shown == ["–" if rate is None else f.format(rate) for f, rate in zip(form, rates, strict=True)]
     expect(page.get_by_text("Wanted: at most ±2.0%.")).to_be_visible()
+    for name in table.locator("tbody th").all():  # as "Thailändisch" was on a phone
+        expect(name).to_have_css("overflow-wrap", "normal")
     assert lead.trouble == []

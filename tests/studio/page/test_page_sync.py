@@ -11,6 +11,7 @@ from studio_server import any_database
 
 if TYPE_CHECKING:
     from page_studio import Desk, Place
+    from playwright.sync_api import Dialog
 
 pytestmark = pytest.mark.slow
 
@@ -40,6 +41,20 @@ def test_work_waits_while_the_line_is_down(place: Place) -> None:
     assert int(desk.page.get_attribute(".sync", "data-waiting") or 0) >= 1
     assert desk.spans(desk.language) == []
     shown = desk.page.locator(".span-line").count()
+    asked: list[str] = []
+
+    def answer(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        dialog.accept()
+
+    desk.page.on("dialog", answer)
+    desk.page.get_by_role("button", name="Leave", exact=True).click()
+    desk.page.wait_for_timeout(300)
+    assert [text.split(".")[0] for text in asked] == [
+        "Some of your work is not on the server yet",
+        "The studio cannot be reached",  # and the session goes on: the page said nothing, and looked left
+    ]
+    assert desk.page.locator(".span-line").count() == shown
     desk.context.set_offline(False)
     desk.saved()
     assert shown == len(desk.spans(desk.language)) == 3

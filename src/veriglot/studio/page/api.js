@@ -1,6 +1,6 @@
 // Calls of the server. Where the page lies tells where the API lies, so a studio below a path works as well.
 
-import { t } from "./texts.js";
+import { t, told } from "./texts.js";
 
 /** What stands before every path: empty, or `/below/a/host`. */
 export const BASE = new URL(import.meta.url).pathname.split("/page/")[0];
@@ -50,7 +50,7 @@ export class Failure extends Error {
 
 /** A failure in words: the server's own and what to do, or that it cannot be reached. @param {unknown} failure */
 export const wordsOf = (failure) =>
-  failure instanceof Failure && failure.told ? `${failure.message} ${failure.remedy}`.trim() : t("offline.unreachable");
+  failure instanceof Failure && failure.told ? `${told(failure.message)} ${told(failure.remedy)}`.trim() : t("offline.unreachable");
 
 /** Answers that were right before something happened, and are being made anew. */
 export const outdated = new WeakSet();
@@ -93,6 +93,19 @@ export const me = async () => {
   takeToken(me.csrf);
   takeProject(me.project.slug);
   return me;
+};
+
+/** End the session; false, and said, where the server could not be reached: then somebody is still signed in. */
+export const leave = async () => {
+  try {
+    await call("POST", "/api/logout");
+  } catch (failure) {
+    if (!(failure instanceof Failure && failure.told)) { // else the session is over already
+      alert(t("join.offline"));
+      return false;
+    }
+  }
+  return true;
 };
 
 /** An id that no other event has. */

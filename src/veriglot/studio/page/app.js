@@ -53,7 +53,7 @@ const App = () => {
   useEffect(() => {
     if (me === undefined) return;
     if (!address) {
-      if (me) navigate(home(me), { replace: true });
+      if (me && path === "/") navigate(home(me), { replace: true });
       return;
     }
     if (screen?.name === address.name) return;
@@ -74,8 +74,13 @@ const App = () => {
   if (trouble instanceof Failure) return html`<${Lonely} name=${wordsOf(trouble)}><button class="second" onClick=${() => location.reload()}>${words("rest.try_again")}</button></${Lonely}>`;
   if (trouble) return html`<${Lonely} name=${trouble === "offline" ? "offline.unreachable" : "trouble.missing"} />`;
   if (me === undefined) return html`<${Lonely} name="rest.loading" />`;
+  const nowhere = !address && path !== "/";
+  if (me && nowhere) {
+    return html`<${Lonely} name="trouble.nowhere"><a class="button" href=${BASE + home(me)}>${t("exam.to_work")}</a></${Lonely}>`;
+  }
   if (!me && !address?.open) {
-    return html`<${Lonely} name=${location.hash === "#refused" ? "sign_in.refused" : "stranger"}>
+    return html`<${Lonely} name=${location.hash === "#refused" ? "sign_in.refused" : nowhere ? "trouble.nowhere" : "stranger"}>
+      ${nowhere ? html`<p>${t("stranger")}</p>` : null}
       ${signIn ? html`<a class="button" href=${`${BASE}/api/sign-in${location.search}`}>${t("sign_in")}</a>` : null}</${Lonely}>`;
   }
   if (!screen || screen.name !== address?.name) return html`<${Lonely} name="rest.loading" />`;

@@ -1,6 +1,6 @@
 // The line at the top: the project, how far one is, where the work is, and what can be looked up.
 
-import { BASE, call } from "./api.js";
+import { BASE, leave } from "./api.js";
 import { SyncLine } from "./sync_status.js";
 import { number, t } from "./texts.js";
 import { nextTheme, theme } from "./theme.js";
@@ -25,10 +25,9 @@ export const ProjectName = ({ me }) => {
  * @param {{me: any, sync: import("./sync.js").Sync, done: number, left: number | null, unread: number, guide: boolean, onPanel: (name: any) => void, navigate: (path: string) => void}} props
  */
 export const Top = ({ me, sync, done, left, unread, guide, onPanel, navigate }) => {
-  const leave = async () => {
+  const go = async () => {
     if (sync.state().waiting && !confirm(t("leave.unsent"))) return;
-    await call("POST", "/api/logout").catch(() => undefined);
-    location.reload();
+    if (await leave()) location.reload();
   };
   const sitting = me.person.stage === "exam";
   const known = sitting || (left ?? 0) > 1; // of new work, only that there is some: a bar would be full all day
@@ -46,7 +45,7 @@ export const Top = ({ me, sync, done, left, unread, guide, onPanel, navigate }) 
         <button class="tool" aria-label=${t("help.open")} title=${t("help.open")} onClick=${() => onPanel("help")}>?</button>
         ${me.person.role === "lead" ? html`<button class="tool" onClick=${() => navigate("/lead")}>${t("lead.open")}</button>` : null}
         <${ThemeSwitch} />
-        <button class="tool" onClick=${leave} title=${me.person.name ? t("leave.who", { name: me.person.name }) : undefined}>${t("leave")}</button>
+        <button class="tool" onClick=${go} title=${me.person.name ? t("leave.who", { name: me.person.name }) : undefined}>${t("leave")}</button>
       </nav>
     </header>`;
 };

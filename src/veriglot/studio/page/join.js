@@ -2,7 +2,7 @@
 
 import { Failure, call, takeProject, takeToken } from "./api.js";
 import { Consent, consentIn } from "./consent.js";
-import { interfaceLanguage, t, takeUp } from "./texts.js";
+import { interfaceLanguage, t, takeUp, told } from "./texts.js";
 import { html, useEffect, useRef, useState } from "./view.js";
 
 /** What a language calls itself. @param {string} tag */
@@ -35,8 +35,8 @@ export const LanguageChoice = ({ languages, onChange }) => {
 
 /** Why a link or an answer was refused. @param {{failure: any}} props */
 export const Refusal = ({ failure }) => failure && html`<div class="notice bad" role="alert">
-  <p>${failure.status === 0 ? t("join.offline") : failure.message || t("join.failed")}</p>
-  ${failure.remedy && html`<p>${failure.remedy}</p>`}
+  <p dir="auto">${failure.status === 0 ? t("join.offline") : told(failure.message) || t("join.failed")}</p>
+  ${failure.remedy && html`<p dir="auto">${told(failure.remedy)}</p>`}
 </div>`;
 
 /** The languages that a browser prefers, nearest first, of those that there are. @param {string[]} offered */
@@ -106,7 +106,8 @@ export const Screen = ({ params, navigate, again }) => {
         if (wanted && wanted !== interfaceLanguage()) takeUp(await call("GET", `/api/words/${wanted}`));
         setInvitation(answer);
       } catch (error) {
-        setFailure(error instanceof Failure ? error : new Failure(0, null));
+        const failed = error instanceof Failure ? error : new Failure(0, null); // no call has a token with a slash
+        setFailure(failed.status === 404 ? new Failure(404, { error: { message: t("told.forged"), remedy: t("told.ask_sender") } }) : failed);
       }
     };
     read();

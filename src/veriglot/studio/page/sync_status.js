@@ -1,6 +1,6 @@
 // Where the work is: on the server, on its way, or still only here; and what could not be sent.
 
-import { t } from "./texts.js";
+import { t, told } from "./texts.js";
 import { html, useEffect, useState } from "./view.js";
 
 /** Draw again when something tells of a change. @param {EventTarget | null} source */
@@ -38,7 +38,7 @@ export const Refusals = ({ sync }) => {
   if (!refused.length) return null;
   return html`<div class="notices" role="alert">${refused.map((one) => html`
     <p class="notice bad" key=${one.entry.event_id}>
-      <span>${t("sync.refused_why", { item: one.entry.assignment })} ${one.message} ${one.remedy}</span>
+      <span>${t("sync.refused_why", { item: one.entry.assignment })} ${told(one.message)} ${told(one.remedy)}</span>
       <button class="small" onClick=${() => {
         sync.queue.dropRefusal(one.entry.assignment);
         sync.changed();

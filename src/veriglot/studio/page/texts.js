@@ -44,6 +44,51 @@ export const t = (name, values = {}) => {
   });
 };
 
+/** Sentences that the server says in English, and the words for them. @type {[RegExp, string][]} */
+const TOLD = [
+  [/^This link is damaged or was not made here\.$/, "forged"],
+  [/^This link is no longer valid\.$/, "unknown"],
+  [/^This link has expired\.$/, "expired"],
+  [/^This link was withdrawn\.$/, "revoked"],
+  [/^Ask whoever sent it for a new one\.$/, "ask_sender"],
+  [/^Somebody here has this name already\.?$/, "name_taken"],
+  [/^Choose another\.$/, "another_name"],
+  [/^Another lead is settling this item\.$/, "other_lead"],
+  [/^Somebody is looking at this now\.$/, "looked_at"],
+  [/^Wait until they are through with it\.$/, "wait_through"],
+  [/^This was called too often\.$/, "too_often"],
+  [/^Try again in (?<n>\d+) s\.$/, "try_again"],
+  [/^The batch of this item is validated, or was accepted\.$/, "batch_closed"],
+  [/^Tell the lead what to change\.$/, "tell_lead"],
+  [/^The exam has no item in your languages\.$/, "exam_lacks"],
+  [/^Ask the lead to name files under \[exam\] path, /, "ask_lead_exam"],
+  [/^no item that came by chance is labelled yet$/, "no_labels"],
+  [/^no unit was judged$/, "nothing_counted"],
+  [/^an interval that holds takes (?<n>\d+) independent texts or queries(?: with labels)?, and the study has (?<of>\d+)$/, "few_items"],
+  [/^an interval that holds takes (?<n>\d+) labelled texts or queries with an unsupported unit, and the study has (?<of>\d+) /, "few_with"],
+  [/^an interval that holds takes (?<n>\d+) labelled texts or queries with a supported unit, and the study has (?<of>\d+) /, "few_without"],
+  [/^(?<n>\d+) handed in without a label, /, "no_gold"],
+  [/^(?<n>\d+) picked by a lead /, "picked"],
+  [/^(?<n>\d+) of (?<of>\d+) items took less time than reading (?<speed>\S+) words a second$/, "fast"],
+  [/^F1 of (?<now>\S+) on (?<n>\d+) items with known answers, below (?<least>\S+)$/, "checks"],
+  [/^(?<n>\d+) of (?<of>\d+) items were left out$/, "skips"],
+  [/^the newest (?<n>\d+) items took (?<now>\S+) seconds a word, those before (?<old>\S+)$/, "faster"],
+  [/^(?<now>\S+) marks an item in the newest (?<n>\d+) items, (?<old>\S+) before$/, "marks"],
+  [/^F1 on items with known answers of (?<now>\S+) in the newest (?<n>\d+) items, (?<old>\S+) before$/, "drift_checks"],
+  [/^likeness to others of (?<now>\S+) in the newest (?<n>\d+) items, (?<old>\S+) before$/, "drift_others"],
+];
+
+/** What the server says, in the interface's words where there are any. @param {string} sentence */
+export const told = (sentence) => {
+  for (const [pattern, name] of TOLD) {
+    const match = pattern.exec(sentence);
+    if (match && has(`told.${name}`)) {
+      return t(`told.${name}`, Object.fromEntries(Object.entries(match.groups ?? {}).map(([key, value]) => [key, Number(value)])));
+    }
+  }
+  return sentence;
+};
+
 /** The name of a thing of the form (`type`, `label`, `flag`...): the interface's, else its key made readable. */
 export const named = (/** @type {string} */ kind, /** @type {string} */ key) =>
   has(`${kind}.${key}`) ? t(`${kind}.${key}`) : key.replaceAll("_", " ");

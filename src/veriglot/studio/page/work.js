@@ -49,7 +49,7 @@ export const Screen = ({ me, params, navigate, again }) => {
   useChanges(sync);
   const { form } = me.project;
   const [editor, setEditor] = useState(/** @type {Editor | null} */ (null));
-  const [rest, setRest] = useState(/** @type {"loading" | "nothing" | "unreachable" | Failure | null} */ ("loading"));
+  const [rest, setRest] = useState(/** @type {"loading" | "nothing" | "missing" | "unreachable" | Failure | null} */ ("loading"));
   const [enough, setEnough] = useState(/** @type {string[]} */ ([]));
   const [left, setLeft] = useState(/** @type {number | null} */ (null));
   const [panel, setPanel] = useState(/** @type {"help" | "items" | "conflict" | null} */ (null));
@@ -68,7 +68,7 @@ export const Screen = ({ me, params, navigate, again }) => {
 
   const failed = useCallback((/** @type {unknown} */ failure) => {
     if (failure instanceof Failure && failure.status === 401) navigate("/", { replace: true });
-    else if (failure instanceof Failure && failure.status === 404 && params.id) navigate("/mark", { replace: true });
+    else if (failure instanceof Failure && failure.status === 404 && params.id) setRest("missing");
     else setRest(failure instanceof Failure && failure.told ? failure : "unreachable");
   }, [navigate, params.id]);
 
@@ -154,7 +154,7 @@ export const Screen = ({ me, params, navigate, again }) => {
     <${Top} me=${me} sync=${sync} done=${done} left=${left} unread=${unread} guide=${guide} onPanel=${onPanel} navigate=${navigate} />
     <${Refusals} sync=${sync} />
     ${editor && rest === null ? html`<${Workspace} key=${editor.assignment.id} editor=${editor} sync=${sync} form=${form} onDone=${onDone} onPanel=${onPanel}
-      onOnward=${onward} onAgain=${() => open(editor.assignment.id)}>${beside}<//>` : html`<${Rest} rest=${rest} enough=${enough} onRetry=${next} />${beside}`}
+      onOnward=${onward} onAgain=${() => open(editor.assignment.id)}>${beside}<//>` : html`<${Rest} rest=${rest} enough=${enough} onRetry=${next} onNext=${() => navigate("/mark")} />${beside}`}
     ${panel === "help" ? html`<${Help} onClose=${close} />` : null}
     ${panel === "items" ? html`<${Items} current=${editor?.assignment.id ?? null} onClose=${close} onOpen=${(/** @type {number} */ id) => {
       close();
@@ -164,11 +164,12 @@ export const Screen = ({ me, params, navigate, again }) => {
     ${conflict ? html`<${ConflictDialog} key=${conflict.assignment} sync=${sync} form=${form} conflict=${conflict} onDone=${settle} />` : null}`;
 };
 
-/** What stands there while there is nothing to work on. @param {{rest: "loading" | "nothing" | "unreachable" | Failure | null, enough: string[], onRetry: () => void}} props */
-const Rest = ({ rest, enough, onRetry }) => html`
+/** What stands there while there is nothing to work on. @param {{rest: "loading" | "nothing" | "missing" | "unreachable" | Failure | null, enough: string[], onRetry: () => void, onNext: () => void}} props */
+const Rest = ({ rest, enough, onRetry, onNext }) => html`
   <main class="rest" aria-busy=${rest === "loading"}>
     ${rest === "nothing" ? html`<h2>${t("rest.nothing")}</h2><p>${t("rest.thanks")}</p>
       ${enough.length ? html`<p>${t("rest.enough", { languages: new Intl.ListFormat(interfaceLanguage()).format(enough.map(languageName)) })}</p>` : null}<button class="second" onClick=${onRetry}>${t("rest.look_again")}</button>` : null}
+    ${rest === "missing" ? html`<h2>${t("trouble.no_item")}</h2><button class="primary" onClick=${onNext}>${t("next")}</button>` : null}
     ${rest === "unreachable" ? html`<h2>${t("offline.unreachable")}</h2><p>${t("offline.kept")}</p><button class="second" onClick=${onRetry}>${t("rest.try_again")}</button>` : null}
     ${rest instanceof Failure ? html`<${Refusal} failure=${rest} /><button class="second" onClick=${onRetry}>${t("rest.try_again")}</button>` : null}
     ${rest === "loading" ? html`<p role="status">${t("rest.loading")}</p>` : null}

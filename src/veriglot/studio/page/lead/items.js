@@ -1,7 +1,7 @@
 // The whole history of one item: who did what, when, and what their layer said then.
 
 import { calledBy } from "../names.js";
-import { t } from "../texts.js";
+import { named, t } from "../texts.js";
 import { html } from "../view.js";
 import { Waiting, useAnswer } from "./requests.js";
 import { languageName, moment, time } from "./figures.js";
@@ -29,10 +29,11 @@ const givers = ({ assignments, origin }, people) => {
 const Event = (/** @type {any} */ { one, found, form, people }) => {
   const { by, at, kind, layer, payload } = one;
   const said = payload?.comment ?? payload?.reason ?? "";
+  const byRule = kind.startsWith("settled_");
   return html`<li class=${`event event-${kind}`}>
     <p><time datetime=${at}>${moment(at)}</time>
-      <b>${kind in KINDS ? t(`lead.event.${kind}`) : kind.replaceAll("_", " ")}</b>
-      <bdi>${by ? calledBy(people, by) : t("lead.by_rule")}</bdi>
+      <b>${named("lead.event", byRule || kind === "adjudicated" ? "gold" : kind)}</b>
+      <bdi>${by ? calledBy(people, by) : byRule ? t("lead.by_rule") : ""}</bdi>
       ${one.seconds ? html`<small>${time(one.seconds)}</small>` : null}</p>
     ${said ? html`<p class="event-said" dir="auto">${said}</p>` : null}
     ${layer && kind !== "assigned" ? html`<details><summary>${t("lead.layer_then", { count: (layer.spans ?? []).length + (layer.units ?? []).length })}</summary>
@@ -40,13 +41,13 @@ const Event = (/** @type {any} */ { one, found, form, people }) => {
   </li>`;
 };
 
-const KINDS = Object.fromEntries(["imported", "assigned", "opened", "comment", "save", "submit", "skip", "reopen", "confirm", "correct", "return",
-  "conflict", "accepted", "withdrawn", "gold", "assigned_again", "disputed", "priority", "wanted", "role"].map((kind) => [kind, true]));
-
 /** @param {{id: string, form: any, people: Map<string, any>}} props */
 export const ItemHistory = ({ id, form, people }) => {
   const { answer: found, failure, again } = useAnswer(`/api/lead/items/${encodeURIComponent(id)}/history`);
-  if (!found) return html`<${Waiting} failure=${failure} />`;
+  if (!found) {
+    return html`${failure ? html`<p><${Link} to=${address("items")}>${t("lead.all_items")}<//></p>` : null}
+      ${failure?.status === 404 ? html`<p class="notice bad" role="alert">${t("trouble.no_item")}</p>` : html`<${Waiting} failure=${failure} />`}`;
+  }
   const known = ["gold", "silver"].filter((name) => found[name]);
   return html`
     <p><${Link} to=${address("items")}>${t("lead.all_items")}<//></p>

@@ -1,6 +1,6 @@
 // The lead's pages: how far the work is, who does it, how well they agree, and what to settle.
 
-import { call } from "../api.js";
+import { leave } from "../api.js";
 import { t } from "../texts.js";
 import { ProjectName, ThemeSwitch } from "../header.js";
 import { html, useEffect } from "../view.js";
@@ -36,7 +36,8 @@ const Page = (/** @type {any} */ { place, me, overview, again }) => {
     case "items": return html`<${Items} overview=${overview} people=${people} form=${form} refresh=${again} />`;
     case "exports": return html`<${Exports} />`;
     case "settings": return html`<${Settings} refresh=${again} />`;
-    default: return html`<${Progress} overview=${overview} />`;
+    case "progress": return html`<${Progress} overview=${overview} />`;
+    default: return html`<p class="notice bad" role="alert">${t("trouble.nowhere")}</p>`;
   }
 };
 
@@ -45,17 +46,16 @@ export const Screen = ({ me, params, navigate, again: whoAsks }) => {
   takeNavigate(navigate);
   const place = placeOf(params.view);
   const { answer: overview, failure, pending, again } = useAnswer("/api/lead/overview", FRESH);
-  const tab = TABS.includes(place[0]) ? place[0] : "progress";
+  const tab = place.length === 0 ? "progress" : TABS.includes(place[0]) ? place[0] : "";
   useEffect(() => {
-    document.title = `${t(`lead.${tab}`)} · ${me.project.name}`;
+    document.title = `${t(tab ? `lead.${tab}` : "lead.title")} · ${me.project.name}`;
     document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }); // on a phone tabs scroll
   }, [tab]);
   useEffect(() => {
     if (me.person.role !== "lead") navigate("/", { replace: true });
   }, [me]);
-  const leave = async () => {
-    await call("POST", "/api/logout");
-    await whoAsks();
+  const signOut = async () => {
+    if (await leave()) await whoAsks();
   };
   return html`<div class="lead">
     <a class="skip-link" href="#lead-main">${t("lead.skip_to_content")}</a>
@@ -64,7 +64,7 @@ export const Screen = ({ me, params, navigate, again: whoAsks }) => {
       <p class="row">
         <button type="button" class="tool" onClick=${() => go("/mark")}>${t("lead.own_work")}</button>
         <${ThemeSwitch} />
-        <button type="button" class="tool" onClick=${leave}>${t("lead.leave")}</button>
+        <button type="button" class="tool" onClick=${signOut}>${t("lead.leave")}</button>
       </p>
       <nav aria-label=${t("lead.pages")}><ul class="tabs">
         ${TABS.map((name) => html`<li key=${name}><${Link} to=${address(...(name === "progress" ? [] : [name]))}

@@ -1,7 +1,7 @@
 // Who takes part, what they have done and how well; inviting, shutting out, letting in again.
 
 import { called, pseudonym } from "../names.js";
-import { t } from "../texts.js";
+import { t, told } from "../texts.js";
 import { html, useState } from "../view.js";
 import { Act } from "./requests.js";
 import { count, decimal, languageName, money, moment, share, time } from "./figures.js";
@@ -28,7 +28,7 @@ const Actions = (/** @type {any} */ { person, again, onLink, self }) => {
 /** What stands out of somebody's work, in words. @param {{person: any}} props */
 const Flags = ({ person }) => person.pace.flags.length
   ? html`<ul class="warnings">${person.pace.flags.map((/** @type {any} */ flag) => html`<li key=${flag.kind}>
-      <b class="tag warn">${t(`lead.flag.${flag.kind}`)}</b> <small lang="en" dir="ltr">${flag.reason}</small></li>`)}</ul>`
+      <b class="tag warn">${t(`lead.flag.${flag.kind}`)}</b> <small>${told(flag.reason)}</small></li>`)}</ul>`
   : null;
 
 const Exam = (/** @type {any} */ { person }) => {

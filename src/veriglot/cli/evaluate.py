@@ -428,7 +428,10 @@ _LEGEND = (
     " pooled: all counts added. prevalence: share that the labels call unsupported; figures at one prevalence do not"
     " carry over to another."
 )
-_INTERVALS = " Under each value: its 95% interval, by a bootstrap of whole texts. From 5 texts up; too narrow under 30."
+_INTERVALS = (
+    " Under each value: its 95% interval, by a bootstrap of whole texts. From 5 texts up, none if all resamples agree;"
+    " too narrow under 30."
+)
 _RATES = {"precision": "precision", "recall": "recall", "F1": "f1", "FPR": "fpr"}
 
 

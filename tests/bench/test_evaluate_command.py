@@ -73,6 +73,8 @@ def test_a_line_for_each_language_and_one_for_all(evaluate: Command, data: Path)
     assert len(lines["de"]) == 7, "three texts give no interval"
     assert any(cell.startswith("[") for cell in lines["pooled"]), "six texts do"
     assert outcome.out.count("\n") < 12
+    assert "Wrong, marked: recall," in outcome.out, "in the field's words"
+    assert "Right, marked: FPR," in outcome.out
 
 
 def test_a_summary_says_how_many_were_not_scored(evaluate: Command, data: Path, predictions: Path) -> None:

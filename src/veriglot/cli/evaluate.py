@@ -382,9 +382,9 @@ _SUMMARY = (
 )
 _WIDE = 120  # columns from which an interval stands beside its figure, and a language takes one line
 _SUMMARY_LEGEND = (
-    "n: responses that were labelled and scored; wrong: those that the labels mark anywhere. Wrong, marked: the share"
-    " of them that the detector marks anywhere. Right, marked: its false alarms, the share of the right ones that it"
-    " marks. --full and --json give every figure."
+    "n: responses that were labelled and scored; wrong: those that the labels mark anywhere. Wrong, marked: recall, the"
+    " share of them that the detector marks anywhere. Right, marked: FPR, the share of the right ones that it marks: its"
+    " false alarms. --full and --json give every figure."
 )
 
 

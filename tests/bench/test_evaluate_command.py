@@ -370,3 +370,11 @@ def test_predictions_may_lie_in_several_files(evaluate: Command, data: Path, pre
         path.write_bytes(b"".join(part))
     split = evaluate(data, "--predictions", halves[0], "--predictions", halves[1], "--json")
     assert figures(split) == figures(evaluate(data, "--predictions", predictions, "--json"))
+
+
+def test_an_interrupted_evaluation_says_that_nothing_is_kept_and_how_to_keep_it(evaluate: Command, data: Path) -> None:
+    outcome = evaluate(data, "--detector", "absent_words:Interrupted")
+    assert outcome.code == 130
+    assert "Interrupted. Nothing is kept" in outcome.err
+    assert "`veriglot detect --words -o FILE`" in outcome.err
+    assert "Interrupted" not in evaluate(data, "--detector", "absent_words:Interrupted", "-q").err

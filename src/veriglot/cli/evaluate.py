@@ -117,7 +117,14 @@ def evaluate(options: EvaluateOptions) -> int:
         from veriglot.training.calibration import Rows
 
         confidences = Rows(options.annotator)
-    evaluation = _measured(options, account, confidences)
+    try:
+        evaluation = _measured(options, account, confidences)
+    except KeyboardInterrupt:
+        account.warn(
+            "Interrupted. Nothing is kept: the same command starts anew. To be able to stop and go on, make predictions"
+            " with `veriglot detect --words -o FILE`, and evaluate them with --predictions FILE."
+        )
+        raise
     _finish(options, evaluation, None if confidences is None else _calibration(options, evaluation, confidences))
     return account.close()
 
@@ -383,8 +390,8 @@ _SUMMARY = (
 _WIDE = 120  # columns from which an interval stands beside its figure, and a language takes one line
 _SUMMARY_LEGEND = (
     "n: responses that were labelled and scored; wrong: those that the labels mark anywhere. Wrong, marked: recall, the"
-    " share of them that the detector marks anywhere. Right, marked: FPR, the share of the right ones that it marks: its"
-    " false alarms. --full and --json give every figure."
+    " share of them that the detector marks anywhere. Right, marked: FPR, the share of the right ones that it marks:"
+    " its false alarms. --full and --json give every figure."
 )
 
 

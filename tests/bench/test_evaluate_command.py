@@ -110,7 +110,7 @@ def test_tables_without_a_figure_are_left_out(evaluate: Command, tmp_path: Path)
     path.write_text("response,evidence,unsupported\nIt rains.,It rains.,0\nIt snows.,It rains.,1\n", "utf-8")
     shown = evaluate(path, *DETECTOR, "--full", "--resamples", 0).out
     assert shown.count("\nlanguage ") == 1
-    assert shown.count("labelled as a whole") == 1
+    assert shown.count("labelled as a whole: only figures of responses hold them (--unit response)\n") == 1
 
 
 def test_one_language_is_shown_once(evaluate: Command, data: Path) -> None:

@@ -266,7 +266,9 @@ def _show_rates(rates: Sequence[Rate], form: str | None) -> None:
     for line in _reasons(rates, lambda rate: rate.reason.split("; ") if rate.reason else []):
         if line not in against:
             print(line)
-    for line in dict.fromkeys(re.sub(r"\|rates:(?!pooled\b)[^|]*", "", rate.signature) for rate in rates):
+    for line in dict.fromkeys(
+        re.sub(r"\|(rates:(?!pooled\b)|notes:(drift|ppi):)[^|]*", "", rate.signature) for rate in rates
+    ):
         print(f"Signature: {line}")
     if any(rate.status == "unreliable" for rate in rates):
         print("\nunreliable: the data do not support the number; do not quote it.")

@@ -153,6 +153,8 @@ def test_table_and_csv_say_the_same(files: Files, veriglot: Command) -> None:
     table = veriglot("estimate", *files.words)
     assert f"{bold['rate']:.2%}" in table.out
     assert "160 of 160" in table.out
+    assert "Rate: share of words that the evidence does not support, with its 95% interval\n" in table.out
+    assert "90% interval" in veriglot("estimate", *files.words, "--confidence", 0.9).out
     rows = list(csv.DictReader(io.StringIO(veriglot("estimate", *files.words, "--to", "csv").out)))
     assert (float(rows[0]["rate"]), rows[0]["reason"]) == (bold["rate"], "")
 

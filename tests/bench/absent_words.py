@@ -55,3 +55,10 @@ class AbsentWords:
             sample.id, Status.SCORED, self.name, score=score, spans=tuple(spans),
             words=tuple(words) if self._words else None, signature=self.signature,
         )  # fmt: skip
+
+
+class Interrupted(AbsentWords):
+    """Somebody presses Ctrl-C while it judges."""
+
+    def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
+        raise KeyboardInterrupt

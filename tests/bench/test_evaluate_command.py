@@ -73,6 +73,8 @@ def test_a_line_for_each_language_and_one_for_all(evaluate: Command, data: Path)
     assert len(lines["de"]) == 7, "three texts give no interval"
     assert any(cell.startswith("[") for cell in lines["pooled"]), "six texts do"
     assert outcome.out.count("\n") < 12
+    assert "Wrong, marked: recall," in outcome.out, "in the field's words"
+    assert "Right, marked: FPR," in outcome.out
 
 
 def test_a_summary_says_how_many_were_not_scored(evaluate: Command, data: Path, predictions: Path) -> None:
@@ -108,7 +110,7 @@ def test_tables_without_a_figure_are_left_out(evaluate: Command, tmp_path: Path)
     path.write_text("response,evidence,unsupported\nIt rains.,It rains.,0\nIt snows.,It rains.,1\n", "utf-8")
     shown = evaluate(path, *DETECTOR, "--full", "--resamples", 0).out
     assert shown.count("\nlanguage ") == 1
-    assert shown.count("labelled as a whole") == 1
+    assert shown.count("labelled as a whole: only figures of responses hold them (--unit response)\n") == 1
 
 
 def test_one_language_is_shown_once(evaluate: Command, data: Path) -> None:
@@ -368,3 +370,11 @@ def test_predictions_may_lie_in_several_files(evaluate: Command, data: Path, pre
         path.write_bytes(b"".join(part))
     split = evaluate(data, "--predictions", halves[0], "--predictions", halves[1], "--json")
     assert figures(split) == figures(evaluate(data, "--predictions", predictions, "--json"))
+
+
+def test_an_interrupted_evaluation_says_that_nothing_is_kept_and_how_to_keep_it(evaluate: Command, data: Path) -> None:
+    outcome = evaluate(data, "--detector", "absent_words:Interrupted")
+    assert outcome.code == 130
+    assert "Interrupted. Nothing is kept" in outcome.err
+    assert "`veriglot detect --words -o FILE`" in outcome.err
+    assert "Interrupted" not in evaluate(data, "--detector", "absent_words:Interrupted", "-q").err

@@ -130,6 +130,9 @@ def test_labels_give_rates_without_a_profile(files: Files, veriglot: Command) ->
     gold = write_lines(files.folder / "gold.jsonl", files.rows[:60] + files.rows[160:220])
     found = rates(veriglot("estimate", files.predictions, "--samples", files.samples, "--labels", gold, "--json"))
     assert [rate["estimator"] for rate in found] == ["ppi", "ppi"]
+    assert all("|notes:ppi:" in rate["signature"] for rate in found)
+    table = veriglot("estimate", files.predictions, "--samples", files.samples, "--labels", gold).out
+    assert table.count("Signature: ") == 1, "a line each, for a number of no row that one could tell"
     strangers = write_lines(files.folder / "gold.jsonl", files.rows[:60] + made(3, 0.1, seed=9, model="else"))
     outcome = veriglot("estimate", files.predictions, "--samples", files.samples, "--labels", strangers, "--json")
     assert "3 of 63 labelled responses are none of those that were judged" in outcome.err
@@ -150,6 +153,8 @@ def test_table_and_csv_say_the_same(files: Files, veriglot: Command) -> None:
     table = veriglot("estimate", *files.words)
     assert f"{bold['rate']:.2%}" in table.out
     assert "160 of 160" in table.out
+    assert "Rate: share of words that the evidence does not support, with its 95% interval\n" in table.out
+    assert "90% interval" in veriglot("estimate", *files.words, "--confidence", 0.9).out
     rows = list(csv.DictReader(io.StringIO(veriglot("estimate", *files.words, "--to", "csv").out)))
     assert (float(rows[0]["rate"]), rows[0]["reason"]) == (bold["rate"], "")
 

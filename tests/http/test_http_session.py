@@ -120,12 +120,13 @@ def test_half_an_answer_is_none() -> None:
         assert caught.value.trouble == "json"
 
 
-def test_nobody_there() -> None:
+def test_where_nobody_listens_it_is_given_up_soon() -> None:
+    """A study waited 150 seconds before it said that no model ran at the address."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-    with Session(f"http://127.0.0.1:{port}", retries=2, backoff=0.01) as http, pytest.raises(HttpError) as caught:
+    with Session(f"http://127.0.0.1:{port}", retries=6, backoff=0.01) as http, pytest.raises(HttpError) as caught:
         http.get("x")
-    assert (caught.value.trouble, caught.value.status, caught.value.attempts) == ("connection", None, 3)
+    assert (caught.value.trouble, caught.value.status, caught.value.attempts) == ("host", None, 3)
     assert "running" in caught.value.remedy
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.metrics import estimate
-from veriglot.metrics.estimate import percentile, stream, weights
+from veriglot.metrics.estimate import interval_of, percentile, stream, weights
 from veriglot.metrics.scores import f1
 
 
@@ -67,9 +67,18 @@ def test_interval_holds_its_share_of_truths() -> None:
 
 
 def test_undefined_resamples_are_counted() -> None:
-    low, high, undefined = percentile(np.array([np.nan, 1.0, 1.0, 1.0]))
-    assert (low, high, undefined) == (1.0, 1.0, 1)
+    low, high, undefined = percentile(np.array([np.nan, 1.0, 1.0, 0.0]))
+    assert low is not None
+    assert high is not None
+    assert low < high
+    assert undefined == 1
     assert percentile(np.full(3, np.nan)) == (None, None, 3)
+
+
+def test_resamples_that_all_agree_make_no_interval() -> None:
+    """Ten hits of ten leave a recall of 0.7 possible (Clopper and Pearson); an interval [1, 1] would deny it."""
+    assert percentile(np.array([np.nan, 1.0, 1.0, 1.0 - 1e-16])) == (None, None, 1)
+    assert interval_of(np.ones(100), resampled=True) == (None, None, "no interval: all resamples agree")
 
 
 def test_interval_of_f1_contains_the_point() -> None:

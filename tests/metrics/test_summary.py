@@ -198,7 +198,7 @@ def test_a_language_without_the_figure_is_named_in_the_mean() -> None:
     )
     mean = table(counts)["unit", "recall", "mean"]
     assert mean.value == 1.0
-    assert mean.reason == "over 1 of 2 languages, without tr"
+    assert mean.reason == "over 1 of 2 languages, without tr; no interval: all resamples agree"
 
 
 def test_undefined_figures_say_why() -> None:

@@ -60,6 +60,7 @@ KINDS = {
 SURE = (  # kinds of sentence that random studies seldom bring about
     (Plan(1, Estimator.LABEL_SHIFT, (0.02, 0.3, 0.6), (30, 30)), {"leader", "pairs", "languages", "correction"}),
     (Plan(2, Estimator.LABEL_SHIFT, (0.1, 0.3, 0.31), (30, 30)), {"leader", "first"}),
+    (Plan(2, Estimator.LABEL_SHIFT, (0.0, 0.0, 0.1), (30, 30)), {"overall", "correction"}),  # rates cut at 0
     (Plan(3, Estimator.LABEL_SHIFT, (0.3, 0.6), (30, 30), tpr=0.4, labelled=0.5), {"contradiction", "recommendation"}),
     (Plan(4, Estimator.LABEL_SHIFT, (0.1, 0.1), (20, 20, 3)), {"nobody", "unreliable"}),
     (Plan(5, Estimator.RAW, (0.3, 0.3), (20, 20), missing=0.05, failed=0.1), {"raw", "calls", "unjudged"}),
@@ -316,8 +317,10 @@ class Truth:
         raw = {(c.model, c.language): r for c in self.results.cells for r in c.rates if r.estimator == "raw"}
         values = [(raw[cell].rate or 0.0, rate.rate or 0.0) for cell, rate in self.sound.items()]
         assert int(match[3]) == len(values)
-        for shown, each in zip((match[1], match[2]), zip(*values, strict=True), strict=True):
-            assert close(shown, sum(each) / len(each))
+        raw_mean, corrected = (sum(each) / len(each) for each in zip(*values, strict=True))
+        overall = self.results.overall
+        assert close(match[1], raw_mean)
+        assert close(match[2], (overall.mean or 0.0) if overall.cells == len(values) else corrected), "as said above"
 
     def _unreliable(self, match: re.Match[str]) -> None:
         assert (int(match[1]), int(match[2])) == (len(self.own) - len(self.sound), len(self.own))

@@ -446,7 +446,9 @@ class Evaluator:
                 " detector agrees with it, not how often it is right"
             )
         if self._whole:
-            notes.append(f"{self._whole} samples are labelled as a whole: they are in figures of responses alone")
+            notes.append(
+                f"{self._whole} samples are labelled as a whole: only figures of responses hold them (--unit response)"
+            )
         if self._unplaced:
             notes.append(
                 f"{self._unplaced} samples count as right, with no place marked, though a label says unsupported"

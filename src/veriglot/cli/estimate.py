@@ -92,7 +92,7 @@ def estimate(options: EstimateOptions) -> int:
         plans = [_planned(cell, estimators[0], options.plan, options.confidence) for cell in cells]
         _show_plans(plans, options.plan, estimators[0], form)
     else:
-        _show_rates([rate for cell in cells for rate in _rates(cell, estimators, options)], form)
+        _show_rates([rate for cell in cells for rate in _rates(cell, estimators, options)], form, options.confidence)
     return account.close()
 
 
@@ -225,7 +225,7 @@ def _needed(plan: Plan | None) -> str:
     return f"{plan.responses:,}"
 
 
-def _show_rates(rates: Sequence[Rate], form: str | None) -> None:
+def _show_rates(rates: Sequence[Rate], form: str | None, confidence: float = 0.95) -> None:
     """Percentages with intervals; contradictions stand above the table, other reasons of unreliable rates below."""
     import msgspec
 
@@ -255,16 +255,20 @@ def _show_rates(rates: Sequence[Rate], form: str | None) -> None:
     for name in ("model", "estimator"):
         if name not in shown and rates and names[name][0] != "-":
             print(f"{name}: {names[name][0]}")
-    heads = (*shown, "rate", "interval, %", f"{rates[0].unit if rates else 'unit'}s", "judged", "")
+    unit = f"{rates[0].unit if rates else 'unit'}s"
+    heads = (*shown, "rate", "interval, %", unit, "judged", "")
     rows = [
         (*(names[name][index] for name in shown), *_numbers(rate), "" if rate.status == "ok" else "unreliable")
         for index, rate in enumerate(rates)
     ]
-    Table("", heads, rows, lead=len(shown)).print()
+    title = f"Rate: share of {unit} that the evidence does not support, with its {100 * confidence:g}% interval"
+    Table(title, heads, rows, lead=len(shown)).print()
     for line in _reasons(rates, lambda rate: rate.reason.split("; ") if rate.reason else []):
         if line not in against:
             print(line)
-    for line in dict.fromkeys(re.sub(r"\|rates:(?!pooled\b)[^|]*", "", rate.signature) for rate in rates):
+    for line in dict.fromkeys(
+        re.sub(r"\|(rates:(?!pooled\b)|notes:(drift|ppi):)[^|]*|,drift:[^|]*", "", rate.signature) for rate in rates
+    ):
         print(f"Signature: {line}")
     if any(rate.status == "unreliable" for rate in rates):
         print("\nunreliable: the data do not support the number; do not quote it.")

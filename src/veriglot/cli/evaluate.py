@@ -117,7 +117,14 @@ def evaluate(options: EvaluateOptions) -> int:
         from veriglot.training.calibration import Rows
 
         confidences = Rows(options.annotator)
-    evaluation = _measured(options, account, confidences)
+    try:
+        evaluation = _measured(options, account, confidences)
+    except KeyboardInterrupt:
+        account.warn(
+            "Interrupted. Nothing is kept: the same command starts anew. To be able to stop and go on, make predictions"
+            " with `veriglot detect --words -o FILE`, and evaluate them with --predictions FILE."
+        )
+        raise
     _finish(options, evaluation, None if confidences is None else _calibration(options, evaluation, confidences))
     return account.close()
 
@@ -380,9 +387,9 @@ _SUMMARY = (
 )
 _WIDE = 120  # columns from which an interval stands beside its figure, and a language takes one line
 _SUMMARY_LEGEND = (
-    "n: responses that were labelled and scored; wrong: those that the labels mark anywhere. Wrong, marked: the share"
-    " of them that the detector marks anywhere. Right, marked: its false alarms, the share of the right ones that it"
-    " marks. --full and --json give every figure."
+    "n: responses that were labelled and scored; wrong: those that the labels mark anywhere. Wrong, marked: recall, the"
+    " share of them that the detector marks anywhere. Right, marked: FPR, the share of the right ones that it marks:"
+    " its false alarms. --full and --json give every figure."
 )
 
 
@@ -426,7 +433,10 @@ _LEGEND = (
     " pooled: all counts added. prevalence: share that the labels call unsupported; figures at one prevalence do not"
     " carry over to another."
 )
-_INTERVALS = " Under each value: its 95% interval, by a bootstrap of whole texts. From 5 texts up; too narrow under 30."
+_INTERVALS = (
+    " Under each value: its 95% interval, by a bootstrap of whole texts. From 5 texts up, none if all resamples agree;"
+    " too narrow under 30."
+)
 _RATES = {"precision": "precision", "recall": "recall", "F1": "f1", "FPR": "fpr"}
 
 

@@ -191,8 +191,8 @@ class HttpError(VeriglotError):
     Attributes:
         status: the HTTP status, or None where no answer arrived.
         retryable: whether the same request may succeed later.
-        trouble: a `status` that is no success, an unknown `host`, no `connection` or a cut one, `timeout`, no `json`,
-            session `closed`.
+        trouble: a `status` that is no success, a `host` unknown or not listening, a cut `connection`, `timeout`, no
+            `json`, session `closed`.
         body: the beginning of what the server said, with secrets blacked out; empty where it said nothing.
         retry_after: the seconds that the server asked to wait, or None.
         attempts: how many times the request was sent.
@@ -355,12 +355,12 @@ _USER_AGENT = f"veriglot/{__version__}"
 _EXCERPT = 2000
 _SHORT = 300
 _LONGEST_BACKOFF = 30.0
-_UNKNOWN_HOST = 2  # retries of a name that no server answered to yet: mistyped, or no network
+_UNKNOWN_HOST = 2  # retries where no server answered yet: a mistyped address, one that does not run, or no network
 _FINAL = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER")  # not trusted; a server that speaks no TLS
 
 
-def _is_unknown_host(error: BaseException | None) -> bool:
-    while error is not None and not isinstance(error, socket.gaierror):
+def _is_nobody_there(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, socket.gaierror | ConnectionRefusedError):
         error = error.__cause__ or error.__context__
     return error is not None
 
@@ -369,9 +369,9 @@ class Session:
     """Talks to one web server; safe to share between threads; a context manager.
 
     What can succeed later is tried again, after a wait drawn at random below a bound that doubles ("full jitter"):
-    statuses 408, 409, 425, 429 and 5xx, connections that are refused or cut, time-outs, and answers that should be JSON
-    and are not; an unknown host twice at most. Where the server names a wait (`Retry-After`, seconds or a date), all
-    threads wait so long.
+    statuses 408, 409, 425, 429 and 5xx, connections that are cut, time-outs, and answers that should be JSON and are
+    not; an unknown host, or one that refuses and never answered, twice at most. Where the server names a wait
+    (`Retry-After`, seconds or a date), all threads wait so long.
 
     Args:
         base_url: the address that every path is put behind, such as `http://127.0.0.1:8000/v1`.
@@ -575,7 +575,7 @@ class Session:
             f"{where} got no answer: {reason}",
             self._remedy,
             retryable=not final and not any(sign in reason for sign in _FINAL),
-            trouble="host" if _is_unknown_host(error) else "connection",
+            trouble="host" if _is_nobody_there(error) else "connection",
         )
 
     def _refused(self, where: str, answer: Response) -> HttpError:

@@ -65,14 +65,15 @@ def weights(clusters: int, resamples: int, generator: np.random.Generator) -> ND
 def percentile(values: Array) -> tuple[float | None, float | None, int]:
     """The ends of the middle 95% of resampled values, shape `(resamples,)`, and how many of these are NaN.
 
-    The NaN ones, of resamples in which the figure was undefined, are left out; without others there are no ends.
+    The NaN ones, of resamples in which the figure was undefined, are left out; without others there are no ends. Equal
+    ends are none: of 10 hits in 10, resamples do not know another share.
     """
     defined = values[~np.isnan(values)]
     undefined = len(values) - len(defined)
     if not len(defined):
         return None, None, undefined
     low, high = np.quantile(defined, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
-    return float(low), float(high), undefined
+    return (None, None, undefined) if high - low < 1e-9 else (float(low), float(high), undefined)
 
 
 def number(value: float) -> float | None:
@@ -175,7 +176,9 @@ def interval_of(draws: Array, resampled: bool) -> tuple[float | None, float | No
     if len(draws) < 2:
         return None, None, None
     low, high, undefined = percentile(draws[1:])
-    reason = f"undefined in {undefined} of {len(draws) - 1} resamples" if undefined else None
+    reason = None if low is not None else "no interval: all resamples agree"
+    if undefined:
+        reason = f"undefined in {undefined} of {len(draws) - 1} resamples"
     return (None, None, reason) if 2 * undefined > len(draws) - 1 else (low, high, reason)
 
 

@@ -79,6 +79,7 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     prefixes: str = ""
     ambiguous: str = ""
     teens: str = ""
+    parted: str = ""
     calendar: str = ""
     numerals: dict[str, str] = {}
     eras: dict[str, str] = {}
@@ -188,7 +189,6 @@ def _words_of(base: str) -> _Words:
 
 # Numbers as they stand, before what is around them is looked at.
 
-
 _MARKED = (
     re.compile(r"(?!0\D)(\d{1,3}(?P<mark>[.,٬'’ ])\d{3}(?:(?P=mark)\d{3})*)(?:(?!(?P=mark))[.,٫](?P<part>\d+))?"),
     re.compile(r"(\d+)[.,٫](?P<part>\d+)"),
@@ -197,7 +197,7 @@ _MARKED = (
 _POINTED = re.compile("bn|cy|en|he|hi|ja|ko|mr|ne|ta|te|th|ur|yue|zh")  # where points hardly ever part thousands
 _LARGE = 1e15  # amounts from there on are compared as they are, and nothing is computed of them
 _MOST_DIGITS = 4000  # of a number; longer ones are told by these
-_SW = re.compile(r"(?i)\b(?:(?:mia|elfu|milioni)[\s-]|(?:elfu|milioni) (?:kumi|\w+ini) na )\Z")  # `mia nne`: 400
+_SWAHILI = re.compile(r"(?i)\b(?:(?:mia|elfu|milioni)[\s-]|(?:elfu|milioni) (?:kumi|\w+ini) na )\Z")  # `mia nne`: 400
 _AND = re.compile("(?:and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و|lẻ|linh)?")
 _LIST_MARK = re.compile(r"^[ \t]*(?:[*\-•][ \t]*)?\(?(\d{1,3})[.)](?=\s)|\[(\d{1,3})\]", re.MULTILINE)
 _GOES_ON = re.compile(  # 3만 5000명, but 3만 2010년; 1억 5천만, but 1000만 5000만
@@ -388,7 +388,7 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
         last.amounts = (round(amount / first, 4),)
     elif len(gap) > 6 or not {last.form, number.form} <= {"word", "ordinal"}:
         return False
-    elif words.base == "sw" and amount < (10 if between else 100) and _SW.search(text, number.start - 30, number.start):
+    elif words.base == "sw" and amount < (10 if between else 100) and _SWAHILI.search(text, last.start, number.start):
         scale = first - last.total or last.below
         last.amounts = (first + scale * (amount - (not between)),)  # mia nne: 400; elfu kumi na mbili: 12,000
         last.total = last.amounts[0] if scale > 100 else last.total
@@ -431,7 +431,6 @@ def _section(last: _Item, amount: float, between: str, hyphen: bool, prefixed: b
 
 
 # What a number counts, by what is around it: the numbers and the words beside them as a line of symbols.
-
 
 _GRAMMAR = re.compile(
     r"(?P<date>y\|m\|d|d\|m\|y|m\|d\|y"  # 1901-03-12
@@ -513,7 +512,8 @@ def read_values(text: str, language: str | None) -> tuple[Value, ...]:
         language: a BCP 47 tag; None reads what needs no words.
     """
     words = _words_of((language or "").partition("-")[0].lower())
-    text = text.translate(_ALIKE).replace("שנים עשר", "שנים־עשר")  # 12, not years
+    parted = _entries()[1].get(words.base, _Entry()).parted  # 12 in Hebrew, whose first word alone is "years"
+    text = text.translate(_ALIKE).replace(parted, parted.replace(" ", "־"))
     if words.base in ("uk", "be"):
         text = _APOSTROPHE.sub("ʼ", text)
     line = _line(text, words)

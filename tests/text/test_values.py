@@ -26,6 +26,15 @@ TEXTS: list[tuple[str | None, str, list[tuple[str, str, float]]]] = [
         ("Half", "number", 0.5), ("nineteen eighty-four", "number", 1984), ("two dozen", "number", 24),
         ("twice", "number", 2), ("a million", "number", 1e6),
     ]),
+    ("en", "the twentieth first-class century, the second third party", [
+        ("twentieth", "ordinal", 20), ("first", "ordinal", 1), ("second", "ordinal", 2), ("third", "ordinal", 3),
+    ]),
+    ("ru", "двадцатый первый класс", [("двадцатый", "ordinal", 20), ("первый", "ordinal", 1)]),
+    ("es", "el siglo vigésimo primero", [("vigésimo primero", "century", 21)]),
+    ("pl", "dwudziestego pierwszego maja", [("dwudziestego pierwszego", "day", 21), ("maja", "month", 5)]),
+    ("el", "ο εικοστός πρώτος αιώνας", [("εικοστός πρώτος", "century", 21)]),
+    ("it", "il ventesimo primo", [("ventesimo primo", "ordinal", 21)]),
+    ("cs", "dvacátého prvního května", [("dvacátého prvního", "day", 21), ("května", "month", 5)]),
     ("en", "In 2010 may 12 people march", [("2010", "year", 2010), ("12", "number", 12)]),
     ("de", "Am 12. März 1901, im 19. Jahrhundert, die 1920er, 2 Mio., einundzwanzig", [
         ("12", "day", 12), ("März", "month", 3), ("1901", "year", 1901), ("19", "century", 19),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["COMPUTED", "likeliest_amount", "month_names", "read_values", "support"]
 
 Kind = Literal["number", "ordinal", "percent", "year", "month", "day", "century", "decade"]
+_Date = tuple[int, int, int]
 _PARTS: tuple[Kind, ...] = ("year", "month", "day")
 
 
@@ -80,6 +81,7 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     ambiguous: str = ""
     teens: str = ""
     parted: str = ""
+    joins_ordinals: bool = False
     calendar: str = ""
     numerals: dict[str, str] = {}
     eras: dict[str, str] = {}
@@ -105,6 +107,7 @@ class _Words(NamedTuple):
     """The words of one language; forms are casefolded."""
 
     base: str
+    joins_ordinals: bool  # whether both words of 21st are ordinals: vigésimo primero
     begins: re.Pattern[str]  # how numbers do
     pieces: re.Pattern[str]  # parts a text into numbers and words
     spelled: Mapping[str, tuple[float, _Form]]
@@ -184,7 +187,8 @@ def _words_of(base: str) -> _Words:
     splitter, signs = re.compile(f"({pieces})"), frozenset(form[0] for form in numerals)
     sets = map(frozenset, (filter(re.compile("[وו]").match, prefixed), own.ambiguous.split(), own.teens.split()))
     openings = re.compile(rf"\d|{any_of({form[:3] for form in (*spelled, *signs)})}")
-    return _Words(base, openings, splitter, spelled, forms, numerals, re.compile(atoms), compound, signs, eras, *sets)
+    parts = re.compile(atoms), compound, signs, eras
+    return _Words(base, own.joins_ordinals, openings, splitter, spelled, forms, numerals, *parts, *sets)
 
 
 # Numbers as they stand, before what is around them is looked at.
@@ -396,7 +400,7 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
         last.amounts = (first + (10 if word in words.teens else 9 * ones),)  # two ten: 12 or 20
     else:
         ordinal = last.form == "ordinal" and word not in words.prefixed
-        apart = ordinal and bool(first % 10 or between or number.form == "word")  # vigésimo primero is one
+        apart = ordinal and bool(first % 10 or between or number.form == "word" or (gap and not words.joins_ordinals))
         apart |= amount < 1 or word == "a" or words.forms.get(word, "w")[0] in "UJ" or not _AND.fullmatch(between)
         section = None if apart else _section(last, amount, between, "-" in gap, word in words.prefixed)
         if section is None:
@@ -580,7 +584,6 @@ _COUNTED = re.compile(r"[ \u00a0\u202f-]?([^\W\d_]{1,2})")
 
 # Whether the values of one text support those of another.
 
-
 COMPUTED = 2  # verdict on a value that can be computed from others
 _FACTORS = packaged(__package__, "units.toml", dict[str, tuple[str, int | float]])
 _EXACT = ("year", "month", "day", "ordinal", "century", "decade")  # never rounded
@@ -606,9 +609,6 @@ def support(response_values: Sequence[Value], evidence_values: Sequence[Value]) 
     evidence = _Evidence(evidence_values)
     verdicts = {key: evidence.support(value) for key, value in {value[2:]: value for value in response_values}.items()}
     return [verdicts[value[2:]] for value in response_values]
-
-
-_Date = tuple[int, int, int]
 
 
 def _masked(date: _Date, count: int) -> Iterator[_Date]:

@@ -135,7 +135,7 @@ def pool(values: Numbers, sentence: Int64s, how: Literal["mean", "max"]) -> Numb
     return highest[sentence]
 
 
-JUDGING_VERSION = 15  # of what follows, of the tables of `judging.phrases` and `text.values`, of `resolve_language`
+JUDGING_VERSION = 16  # of what follows, of the tables of `judging.phrases` and `text.values`, of `resolve_language`
 # Share of numbers that the evidence lacks, by value, which were wrong among rows that trained nothing; of exchanged
 # words it was 0.92.
 _ABSENT = 0.86

@@ -329,7 +329,7 @@ def relation_of(language: str | None, evidence: str | None, *, translation: bool
 
 
 def numbers_alike(response: str, language: str, passages: Sequence[str], evidence: str) -> tuple[str, ...]:
-    """The passages with numbers written as the response writes the same values: `1.780` as `1,780` or as `1780`.
+    """The passages with numbers written as the response writes the same values: `1.780` as `1,780`, `1780` or in words.
 
     The network learned most from texts in which equal values are written alike, and takes another form for another one.
 
@@ -342,8 +342,9 @@ def numbers_alike(response: str, language: str, passages: Sequence[str], evidenc
     ours = {
         (value.kind, likeliest_amount(value, response, language)): response[value.start : value.end]
         for value in read_values(response, language)
+        if language == evidence or _DIGIT.search(response, value.start, value.end)
     }
-    ours = {key: form for key, form in ours.items() if _DIGIT.search(form) and not any(form in p for p in passages)}
+    ours = {key: form for key, form in ours.items() if not any(form in p for p in passages)}
     shown = []
     for text in passages:
         for value in reversed(read_values(text, evidence) if ours else []):

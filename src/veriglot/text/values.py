@@ -164,7 +164,7 @@ def _words_of(base: str) -> _Words:
     ordinals |= {prefix + form: n for prefix in prefixes for form, n in ordinals.items()}
     spelled: dict[str, tuple[float, _Form]] = {form: (n, "roman") for form, n in _ROMANS.items() if len(form) > 1}
     spelled |= {form: (n, "ordinal") for form, n in ordinals.items()}
-    spelled |= {form: (n, "word") for form, n in (prefixed | numbers).items()}
+    spelled |= {form: (n, "word") for form, n in (prefixed | numbers).items() if form not in own.centuries.split()}
     shared = _entries()[1][""]
     numerals, eras = _by_form(own.numerals, shared.numerals), _by_form({}, shared.eras)
     forms = _forms(base, made, own, eras)
@@ -214,7 +214,7 @@ _WEEKDAY = re.compile(  # the second day of the week is one by its name; `lần 
 _COUNTERS = re.compile(
     "[年月日个個名位次座岁歲世倍种種人条條届代つ番回度本周週章部所家支艘架枚場场級级]"
     "|(?:(?<=[午後后上晨]一)|(?<!一))(?:[時时]|[点點](?![〇零一二三四五六七八九](?![十刻])))|分(?![之衛卫音子])"
-    "|ปี|คน|ครั้ง|แห่ง|เดือน|วัน|ประเทศ|ส่วน|ตัว|ชั่วโมง|เท่า"
+    "| ?(?:명|개|살|시간|번|마리|대|권|곳|가지|달)|ปี|คน|ครั้ง|แห่ง|เดือน|วัน|ประเทศ|ส่วน|ตัว|ชั่วโมง|เท่า"
 )
 
 
@@ -364,16 +364,17 @@ def _tells_nothing(text: str, number: _Item, words: _Words) -> bool:
         around = text[number.start - 1 : number.start], text[number.end : number.end + 1]
         counts = around[0] == "第" or _COUNTERS.match(text, number.end) or not any(map(str.isalpha, around))
         return number.amounts[0] > 999 or not counts
-    common = len(word) == 1 or number.amounts[0] == 1 or (number.amounts[0] in (1e6, 1e9, 1e12) and " " not in word)
-    weekday = _WEEKDAY.search(text, number.start - 12, number.start)
-    return word in words.ambiguous or (common and number.form == "word") or weekday is not None
+    single = len(word) == 1 and not _COUNTERS.match(text, number.end)
+    common = single or number.amounts[0] == 1 or (number.amounts[0] in (1e6, 1e9, 1e12) and word in words.spelled)
+    unclear = word in words.ambiguous or (common and number.form == "word")
+    return unclear or bool(_WEEKDAY.search(text, number.start - 12, number.start))
 
 
 def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
     """Put a number word to the number before it where both make one."""
     gap, amount, word = text[last.end : number.start], number.amounts[0], text[number.start : number.end].casefold()
-    between = gap.strip(" \u00a0-‐‑").casefold()
     first, ones = last.amounts[0], last.amounts[0] % 100
+    between = gap.strip(" \u00a0-‐‑").casefold().removeprefix("de" * (first >= 20 and amount >= 1000))  # 20 de mii
     korean = words.base == "ko" and gap == " "  # 1억 2천만
     if number.form == "digits":
         if (gap and not (korean and _GOES_ON.match(text, number.start))) or amount >= last.scale or first >= _LARGE:
@@ -453,6 +454,7 @@ _ALSO_VERBS = ("may", "march", "mar")
 _BESIDE = 3  # words on each side of a number that may belong to it
 _LONGEST_ENDING = 4
 _FIRST_YEAR, _LAST_YEAR = 1000, 2100
+_COUNTED = re.compile(r"[ \u00a0\u202f-]?([^\W\d_]{1,2})")
 _PARTED = {symbol: _Item(0, 0, 0, -1, symbol=symbol) for symbol in ",|"}
 
 
@@ -516,8 +518,9 @@ def read_values(text: str, language: str | None) -> tuple[Value, ...]:
         language: a BCP 47 tag; None reads what needs no words.
     """
     words = _words_of((language or "").partition("-")[0].lower())
-    parted = _entries()[1].get(words.base, _Entry()).parted  # 12 in Hebrew, whose first word alone is "years"
-    text = text.translate(_ALIKE).replace(parted, parted.replace(" ", "־"))
+    text = text.translate(_ALIKE)
+    for phrase in _entries()[1].get(words.base, _Entry()).parted.split(","):  # tỷ lệ is a ratio, tỷ alone a billion
+        text = text.replace(phrase, phrase.replace(" ", "־"))
     if words.base in ("uk", "be"):
         text = _APOSTROPHE.sub("ʼ", text)
     line = _line(text, words)
@@ -562,25 +565,26 @@ def _period(items: Sequence[_Item], kind: str | None) -> list[Value]:
 
 def _plain(text: str, line: Sequence[_Item], index: int, hours: Mapping[int, float]) -> Value:
     """One number with its kind, its unit, and whether it is said to be rounded."""
-    number, after, before = line[index], line[index + 1], line[index - 1]
-    before = line[earlier := index - 2 if before.symbol in "efs" else index - 1]
+    number, after = line[index], line[index + 1 + (line[index + 1].symbol == "f")]  # 68 de ani
+    before = line[earlier := index - 1 - (line[index - 1].symbol in "efs")]
     own = before.symbol == "a" and not line[earlier - 1].form  # "5 percent to 7": it belongs to the 5
     unit = after.meaning if after.symbol in "UEYODJKL%a" else before.meaning if own else ""
+    if unit == "year" and "age" in (before.meaning, *(item.meaning for item in line[index + 2 : index + 4])):
+        unit = "age"  # im Alter von 68 Jahren
     rounded, date = number.scale > 1 or before.symbol == "A", None
     kind: Kind = "ordinal" if number.form in ("ordinal", "roman") else "number"
     written = text[number.start : number.end]
     year = written.isdigit() and _FIRST_YEAR <= number.amounts[0] <= _LAST_YEAR and written[0] != "0"
     if unit == "percent" or text[max(0, number.start - 1)] in "%٪":
         kind, unit = "percent", ""
-    elif year and number.symbol == "y" and unit in ("", "year"):
+    elif year and number.symbol == "y" and unit in ("", "year", "age"):
         kind, date = "year", None if unit else (int(number.amounts[0]), 0, 0)
     counted = _COUNTED.match(text, number.end)
-    letters = "" if counted is None else counted[1].casefold()
-    hour = hours.get(number.start)
-    return Value(number.start, number.end, kind, number.amounts, unit, date, rounded, None, letters, hour)
+    word = counted[1].casefold() if counted else ""
+    return Value(
+        number.start, number.end, kind, number.amounts, unit, date, rounded, None, word, hours.get(number.start)
+    )
 
-
-_COUNTED = re.compile(r"[ \u00a0\u202f-]?([^\W\d_]{1,2})")
 
 # Whether the values of one text support those of another.
 
@@ -624,9 +628,8 @@ class _Evidence:
         self._likeliest = {value.amounts[0] for value in values if value.kind != "month"}
         self.dates = {date for value in values for date in (value.date, value.swapped) if date is not None}
         self._hours = {value.hour for value in values} - {None}
-        self.years = {year for year, _, _ in self.dates if year}
-        spans = {value.amounts[0] for value in values if value.unit in _LASTING and value.amounts[0] < _LONG}
-        self.lasting = self.years | spans
+        self.years = {value.amounts[0] for value in values if value.kind == "year"}
+        self.lasting = {value.amounts[0] for value in values if value.unit in _LASTING and value.amounts[0] < _LONG}
         self._rounded: dict[int, set[float]] = {}
 
     def support(self, value: Value) -> int:
@@ -639,9 +642,8 @@ class _Evidence:
             return 1 if swapped or self._has_part(value.date, part) else -1
         if value.kind in ("century", "decade"):
             return 1 if self._has_period(*_years_of(value)) else -1
-        if value.unit in _LASTING and self._differs(value):
-            return COMPUTED
-        if value.hour in self._hours and amount not in self._likeliest:
+        of_day = value.hour in self._hours and amount not in self._likeliest
+        if of_day or (value.unit in _LASTING and self._differs(value)):
             return COMPUTED
         if amount in self._likeliest or (amount > 12 and amount in self._hours):
             return 1
@@ -659,7 +661,7 @@ class _Evidence:
             for masked in (masked for count in (1, 2, 3) for masked in _masked(date, count)):
                 for amounts, amount in zip(sharing[masked], date, strict=True):
                     amounts.add(amount)
-        return dict(sharing)
+        return sharing
 
     def _has_part(self, date: _Date, part: int) -> bool:
         """Whether the dates that share most with a date have one of its parts, or else the evidence."""
@@ -683,10 +685,7 @@ class _Evidence:
         return {amount for amount in others if 3 <= amount < _LARGE}
 
     def _rounds(self, value: Value) -> bool:
-        """Whether the value is a number of the evidence rounded or cut to fewer digits.
-
-        At least to two unless it is said to be rounded.
-        """
+        """Whether it is a number of the evidence rounded or cut to fewer digits, at least two unless it says so."""
         for amount in value.amounts:
             if 3 <= amount < _LARGE:
                 shown = len(_digits_of(amount))
@@ -702,26 +701,25 @@ class _Evidence:
         return self._rounded[places]
 
     @cached_property
-    def _alike(self) -> dict[tuple[Kind, str], set[float]]:
-        """Amounts by kind and unit."""
-        alike: dict[tuple[Kind, str], set[float]] = defaultdict(set)
+    def _alike(self) -> Mapping[object, set[float]]:
+        alike = defaultdict[object, set[float]](set)  # by kind and unit, or the time of day, which is added to nothing
         for value in self.values:
-            alike[value.kind, value.unit].add(value.amounts[0])
-        return dict(alike)
+            alike[value.kind, value.unit or value.hour].add(value.amounts[0])
+        return alike
 
     def _computes(self, value: Value) -> bool:
         """Whether the value is the sum or difference of two others that it can be computed from."""
         amount = value.amounts[0]
-        alike = self._alike.get((value.kind, value.unit), set())
+        alike = self._alike.get((value.kind, value.unit or value.hour), set())
         if value.kind == "percent":
             alike = {100.0 - amount} & alike | {100.0}
         elif value.kind == "year" or (value.unit in _LASTING and amount < _LONG):
-            alike = self.lasting
+            alike = self.lasting | self.years
         elif amount < 10 or len(alike) > _FEW or value.kind != "number":
             return {amount - 0.5, 0.5} <= self.amounts  # four and a half
         else:
-            alike = {other for other in alike if 0.1 * amount <= other <= 10 * amount}
-        sums = [amount + later for later in _LASTING.get(value.unit, (0,))]
+            alike = {other for other in alike | self.years if 0.1 * amount <= other <= 10 * amount}
+        sums = {amount, amount + (value.unit in _LASTING)}  # the last year may not be a whole one
         return any(other + total in alike or total - other in alike for other in alike for total in sums)
 
     def _differs(self, value: Value) -> bool:
@@ -739,7 +737,8 @@ class _Evidence:
     @cached_property
     def _differences(self) -> dict[str | None, set[float]]:
         """Of neighbours in one unit, by what the first is a number of; under None all."""
-        plain = [value for value in self.values if value.kind == "number" and value.amounts[0] < _LARGE]
+        small = [value for value in self.values if value.amounts[0] < _LARGE]
+        plain = [value for value in small if value.kind == "number" and not value.hour]
         differences = defaultdict[str | None, set[float]](set)
         for first, second in pairwise(plain):
             if first.unit == second.unit:
@@ -773,12 +772,13 @@ class _Evidence:
 
     def _converts(self, value: Value) -> bool:
         dimension, factor = _FACTORS.get(value.unit, ("", 1))
+        size = value.amounts[0] * factor
         for unit, amounts in self._measures.items():
-            if unit != value.unit and _FACTORS[unit][0] == dimension:
-                at = bisect_left(amounts, value.amounts[0] * factor / _FACTORS[unit][1])
-                for amount in amounts[max(0, at - 1) : at + 1]:  # the nearest below and above
-                    if abs(amount * _FACTORS[unit][1] / factor - value.amounts[0]) <= _NEAR * value.amounts[0]:
-                        return True
+            other, scale = _FACTORS[unit]
+            if unit != value.unit and other == dimension:
+                at = bisect_left(amounts, size / scale)  # the nearest below and above
+                if any(abs(amount * scale - size) <= _NEAR * size for amount in amounts[max(0, at - 1) : at + 1]):
+                    return True
         return False
 
 

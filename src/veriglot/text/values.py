@@ -626,11 +626,11 @@ class _Evidence:
         self.values = values
         self.amounts = {amount for value in values if value.kind != "month" for amount in value.amounts}
         self._likeliest = {value.amounts[0] for value in values if value.kind != "month"}
-        self.dates = {date for value in values for date in (value.date, value.swapped) if date is not None}
+        self.dates = {date for value in values for date in (value.date, value.swapped) if date}
         self._hours = {value.hour for value in values} - {None}
         self.years = {value.amounts[0] for value in values if value.kind == "year"}
         self.lasting = {value.amounts[0] for value in values if value.unit in _LASTING and value.amounts[0] < _LONG}
-        self._rounded: dict[int, set[float]] = {}
+        self._rounded_to = cache(self._at_places)
 
     def support(self, value: Value) -> int:
         """1, 0 or -1 as in `support`."""
@@ -694,11 +694,9 @@ class _Evidence:
                     return True
         return False
 
-    def _rounded_to(self, places: int) -> set[float]:
-        if places not in self._rounded:
-            step, ways = 10.0**places, (round, floor)
-            self._rounded[places] = {round(way(exact / step) * step, 6) for exact in self._to_round for way in ways}
-        return self._rounded[places]
+    def _at_places(self, places: int) -> set[float]:
+        step, ways = 10.0**places, (round, floor)
+        return {round(way(exact / step) * step, 6) for exact in self._to_round for way in ways}
 
     @cached_property
     def _alike(self) -> Mapping[object, set[float]]:
@@ -747,18 +745,20 @@ class _Evidence:
         return differences
 
     def _shifts(self, value: Value) -> bool:
-        """Whether the value is one of the evidence with its decimal point moved, and counts something else: a unit."""
-        digits = _digits_of(value.amounts[0])
-        counts = value.kind == "number" and value.counted != "" and len(digits) >= _TELLING
-        return counts and not self._by_digits[digits] <= {value.counted}
+        """Whether it is a value of the evidence in another unit: its decimal point moved, by two places or more."""
+        amount, digits = value.amounts[0], _digits_of(value.amounts[0])
+        others = self._by_digits[digits] if value.kind == "number" and len(digits) >= _TELLING else ()
+        return value.counted != "" and any(  # 12万 are not 12,000 people, and a billion is not a million
+            thing != value.counted and 1.5 < abs(log10(amount / other)) < (2.5 if min(amount, other) >= 1e6 else 9)
+            for other, thing in others
+        )
 
     @cached_property
-    def _by_digits(self) -> dict[str, set[str]]:
-        """What numbers with the same digits count."""
-        result: dict[str, set[str]] = defaultdict(set)
+    def _by_digits(self) -> Mapping[str, set[tuple[float, str]]]:
+        result = defaultdict[str, set[tuple[float, str]]](set)  # numbers with these digits, and what they count
         for value in self.values:
             if value.kind == "number" and value.counted and value.amounts[0] < _LARGE:
-                result[_digits_of(value.amounts[0])].add(value.counted)
+                result[_digits_of(value.amounts[0])].add((value.amounts[0], value.counted))
         return result
 
     @cached_property

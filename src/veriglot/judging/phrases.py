@@ -104,7 +104,11 @@ class Patterns:
         self._before = rf"(?:(?<=[{_GAP}])|^)" if self.spaced else ""
         self._after = rf"(?=[{_GAP}]|$)" if self.spaced else ""
         self._clitics = f"(?:{'|'.join(map(re.escape, wording.clitics.split()))})*" if wording.clitics else ""
-        every = self._any_of(self._listed(wording.source, wording.info, wording.lead, wording.fill, wording.intro))
+        source, according = (self._any_of(self._listed(words)) for words in (wording.source, wording.according))
+        # a source with its number, before a comma or "according to"; of a law's articles the number tells
+        numbered = rf"(?!art|стат|член|član|člán){source}\s*\d{{1,2}}(?:(?=\s*,(?!\d))|[\s']*(?:[^\s\d]{{1,4}}\s)?{according})"
+        words = self._listed(wording.source, wording.info, wording.lead, wording.fill, wording.intro)
+        every = self._any_of([numbered, *words])
         self.run = re.compile(rf"{self._before}(?:{every}[{_SOFT}]*)+", re.MULTILINE)
         self.lead = self._words(wording.lead)
         self.source = self._words(wording.source)
@@ -213,8 +217,10 @@ class Patterns:
         return {float(match[1]) for match in self._than.finditer(plain(text))}
 
     def cites(self, inside: str) -> bool:
-        """Whether what stands in brackets is "Document 1", "see the text" and the like."""
-        return bool(self.source.search(inside) and _NOTHING.fullmatch(self.run.sub(" ", inside)))
+        """Whether what stands in brackets is "Document 1", "see the text" and the like; "300 pages" is a claim."""
+        source = self.source.search(inside)
+        counted = source and re.search(r"(?<![第\d])\d+(?![\d.번-])", inside[: source.start()])
+        return bool(source and not counted and _NOTHING.fullmatch(self.run.sub(" ", inside)))
 
     def claims_nothing(self, clause: str, most: int) -> bool:
         """Whether a clause has few words and no number, is an opening, or says what is asked."""

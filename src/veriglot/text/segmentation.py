@@ -119,7 +119,7 @@ def _ends_sentence(text: str, start: int, end: int, language: str | None) -> boo
         return False
     if not body.endswith("."):
         return True
-    if body[-2:-1] == "." or body[-2:-1] in _CLOSING:  # an ellipsis, a closed quotation
+    if body[-2:-1] in _CLOSING | {"."}:  # an ellipsis, a closed quotation
         return True
     if end < len(text) and not text[end - 1].isspace() and _UNMARKED.match(text, end):
         return False

@@ -352,9 +352,10 @@ def _digits(piece: str, start: int, index: int, base: str) -> list[_Item]:
         symbols = next(("".join(date) for date in figures if 1 <= date["m"] <= 12 and 1 <= date["d"] <= 31), "nnn")
     elif readings := _readings(piece, base):
         return [_Item(start, start + len(piece), index, index, "digits", readings)]
-    kinds = zip(parts, symbols or [""] * len(parts), strict=True)
-    spans = [(start + part.start(), start + part.end(), _whole(part.group()), symbol) for part, symbol in kinds]
-    return [_Item(at, end, index, index, "digits", (n,), symbol, meaning) for at, end, n, symbol in spans]
+    return [
+        _Item(start + run.start(), start + run.end(), index, index, "digits", (_whole(run.group()),), symbol, meaning)
+        for run, symbol in zip(parts, symbols or [""] * len(parts), strict=True)
+    ]
 
 
 def _tells_nothing(text: str, number: _Item, words: _Words) -> bool:
@@ -665,8 +666,7 @@ class _Evidence:
 
     def _has_part(self, date: _Date, part: int) -> bool:
         """Whether the dates that share most with a date have one of its parts, or else the evidence."""
-        best: set[int] = set()
-        most = 4
+        best, most = set[int](), 4
         while most and not best:
             most -= 1
             shared = [masked for masked in _masked(date, most) if masked in self._sharing]

@@ -106,7 +106,7 @@ class Patterns:
         self._clitics = f"(?:{'|'.join(map(re.escape, wording.clitics.split()))})*" if wording.clitics else ""
         source, according = (self._any_of(self._listed(words)) for words in (wording.source, wording.according))
         # a source with its number, before a comma or "according to"; of a law's articles the number tells
-        numbered = rf"(?!art|стат|член|član|člán){source}\s*\d{{1,2}}(?:(?=\s*,(?!\d))|[\s']*(?:[^\s\d]{{1,4}}\s)?{according})"
+        numbered = rf"(?!art|стат|член|član|člán){source}\s*\d{{1,2}}(?:(?=\s*,\D)|[\s']*(?:\S{{1,4}}\s)?{according})"
         words = self._listed(wording.source, wording.info, wording.lead, wording.fill, wording.intro)
         every = self._any_of([numbered, *words])
         self.run = re.compile(rf"{self._before}(?:{every}[{_SOFT}]*)+", re.MULTILINE)

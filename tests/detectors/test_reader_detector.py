@@ -291,6 +291,7 @@ def test_a_number_that_can_be_computed_makes_nothing_suspect(weights: Path) -> N
         ("Er wiegt 1500 kg.", "de", "It weighs 1.500 kg.", "en", "It weighs 1.500 kg."),
         ("Er wiegt 1500 kg.", "de", "It weighs 1,500 kg.", "en", "It weighs 1500 kg."),
         ("It has twelve.", "en", "Es hat 12.", "de", "Es hat 12."),
+        ("Es hat zwölf im Mai.", "de", "Es hat 12 im 5.", "de", "Es hat zwölf im 5."),
         ("It has 12.", "en", "Es hat zwölf und 13.", "de", "Es hat zwölf und 13."),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -78,6 +79,53 @@ def test_marks_of_lists_and_citations() -> None:
     assert left("Anna (7) and 3 others [see the text].", "en") == "Anna 7 and 3 others"
     assert left("Built in 1874 (Dokument 1).", "de") == "Built in 1874"
     assert left("He gave $1. Then 2) more.", "en") == "He gave 1 Then 2 more"
+
+
+@pytest.mark.parametrize(
+    ("language", "cited", "claim"),
+    [
+        ("en", "According to Document 2, ", "12 men died (Passage 1)."),
+        ("ja", "文書2によると、", "12人が死亡した（パッセージ4）。"),
+        ("zh", "根据文档2，", "共有12人死亡（段落1）。"),
+        ("ko", "문서 2에 따르면 ", "12명이 죽었다 [지문 1]."),
+        ("ar", "وفقًا للمستند 2، ", "مات 12 رجلا (المصدر 1)."),
+        ("hi", "दस्तावेज़ 2 के अनुसार ", "12 लोग मरे (अनुच्छेद 1)।"),
+        ("tr", "Belge 2'ye göre ", "12 kişi öldü (Paragraf 1)."),
+        ("fi", "Asiakirjan 2 mukaan ", "12 kuoli (kappale 1)."),
+        ("pl", "Według dokumentu 2, ", "zginęło 12 osób (akapit 1)."),
+        ("vi", "Theo tài liệu 2, ", "12 người chết (Tài liệu 1)."),
+        ("fr", "Selon le document 2, ", "12 hommes sont morts (passage 1)."),
+    ],
+)
+def test_the_number_of_a_source_is_no_claim(language: str, cited: str, claim: str) -> None:
+    rest = left(cited + claim, language)
+    assert rest == left(claim, language)
+    assert re.findall(r"\d+", rest) == ["12"]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "number"),
+    [
+        ("de", "Laut Bericht 300 Menschen starben.", "300"),
+        ("de", "Laut Bericht 2,5 Millionen starben.", "2,5"),
+        ("en", "It was long (Report 5 million).", "5"),
+        ("en", "The report (300 pages) is long.", "300"),
+        ("en", "It has table 3 teams.", "3"),
+        ("en", "According to the text 12 men died.", "12"),
+        ("en", "In Document 2 men died.", "2"),
+        ("en", "According to Article 12, they pay.", "12"),
+        ("ru", "Согласно статье 12, они платят.", "12"),
+        ("fr", "Le rapport (300 pages) est long.", "300"),
+        ("es", "Se publicó (45 artículos).", "45"),
+        ("tr", "Rapora göre 300 kişi öldü.", "300"),
+        ("ko", "문서 300건이 있다.", "300"),
+        ("zh", "文档300份。", "300"),
+        ("ja", "文書12件がある。", "12"),
+        ("th", "ตามข้อความ 12 คนเสียชีวิต", "12"),
+    ],
+)
+def test_a_number_beside_the_name_of_a_source_may_be_a_claim(language: str, text: str, number: str) -> None:
+    assert number in left(text, language)
 
 
 def test_an_announcement_may_take_up_the_question() -> None:

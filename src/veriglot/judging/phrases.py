@@ -56,7 +56,6 @@ _AFTER = 3  # words after one: "or his wife"
 _WRITTEN = 2.5  # code points that make a word where words are not parted
 _CLAUSE = re.compile(r"[,،、;؛:()](?!\d)|\s[-–—]+\s|[.!?।۔。](?=\s)")
 _NEAR = 12  # code points between a year and what compares with it, or between "more than" and its number
-_CLASSES = ("source", "info", "lead", "fill", "intro")
 
 
 class _Wording(msgspec.Struct, forbid_unknown_fields=True):
@@ -105,7 +104,11 @@ class Patterns:
         self._before = rf"(?:(?<=[{_GAP}])|^)" if self.spaced else ""
         self._after = rf"(?=[{_GAP}]|$)" if self.spaced else ""
         self._clitics = f"(?:{'|'.join(map(re.escape, wording.clitics.split()))})*" if wording.clitics else ""
-        every = self._any_of([self._word(word) for name in _CLASSES for word in getattr(wording, name).split()])
+        source, according = (self._any_of(self._listed(words)) for words in (wording.source, wording.according))
+        # a source with its number, before a comma or "according to"; of a law's articles the number tells
+        numbered = rf"(?!art|стат|член|član|člán){source}\s*\d{{1,2}}(?:(?=\s*,\D)|[\s']*(?:\S{{1,4}}\s)?{according})"
+        words = self._listed(wording.source, wording.info, wording.lead, wording.fill, wording.intro)
+        every = self._any_of([numbered, *words])
         self.run = re.compile(rf"{self._before}(?:{every}[{_SOFT}]*)+", re.MULTILINE)
         self.lead = self._words(wording.lead)
         self.source = self._words(wording.source)
@@ -125,7 +128,7 @@ class Patterns:
         self.negation = self._words(wording.negation)
         self.listing, self.inflected = {*wording.listing.split()}, wording.inflected
         self._moves, self._fall = self._words(wording.rise, wording.fall), self._words(wording.fall)
-        than = self._any_of(list(map(self._word, wording.than.split())), "")
+        than = self._any_of(self._listed(wording.than), "")
         near = rf"\D{{0,{_NEAR}}}"
         self._than = re.compile(rf"(\d{{4}}){near}{than}" if wording.than_after else rf"{than}{near}(\d{{4}})")
         self.openers = self._openers(wording.openers)
@@ -152,7 +155,10 @@ class Patterns:
         return re.compile(self._before + self._any_of(expressions), re.MULTILINE)
 
     def _words(self, *words: str) -> re.Pattern[str]:
-        return self._any([self._word(word) for word in " ".join(words).split()])
+        return self._any(self._listed(*words))
+
+    def _listed(self, *words: str) -> list[str]:
+        return list(map(self._word, " ".join(words).split()))
 
     def _openers(self, phrases: list[str]) -> re.Pattern[str]:
         """Those of one word, or of few letters where words are not parted, need a mark after them."""
@@ -164,9 +170,8 @@ class Patterns:
     def _denials(self, wording: _Wording) -> re.Pattern[str]:
         """The phrases that deny, and a negation near a verb of saying or a noun of what evidence holds."""
         expressions = list(map(self._phrase, wording.denials))
-        negations, says = wording.negation.split(), f"{wording.say} {wording.info}".split()
-        if negations:
-            negation, say = (self._any_of(list(map(self._word, words))) for words in (negations, says))
+        if wording.negation:
+            negation, say = map(self._any_of, (self._listed(wording.negation), self._listed(wording.say, wording.info)))
             expressions.append(rf"{negation}(?:[\s'-]+{_PART}){{0,3}}?[\s'-]+{say}")
             if wording.inverted:
                 that = f"(?!{self.that.pattern})"
@@ -178,16 +183,14 @@ class Patterns:
         if opener := self.openers.match(text, start, end):
             return opener.end()
         last = self.run_end(text, start, end)
-        if last == start:
-            return start
         named = bool(self.lead.search(text, start, last) and self.referent.search(text, start, last))
         if named and re.match(r"[\s*_]*[,;]" if self.spaced else r"\s|[*_]*[,;]", text[last:end]):
             return last
         after = last  # of all that is parted by commas only: "Here is, in short, what the text says:"
-        while (comma := re.compile(r", *").match(text, after, end)) and self.run_end(
-            text, comma.end(), end
-        ) > after + 2:
-            after = self.run_end(text, comma.end(), end)
+        while comma := re.match(r", *", text[after:end]):
+            if (further := self.run_end(text, after + comma.end(), end)) <= after + 2:
+                break
+            after = further
         closed = whole and _NOTHING.fullmatch(text, after, end)
         if (closed or re.match(r"[\s*_]*:", text[after:end])) and self.intro.search(text, start, after):
             return after
@@ -214,8 +217,10 @@ class Patterns:
         return {float(match[1]) for match in self._than.finditer(plain(text))}
 
     def cites(self, inside: str) -> bool:
-        """Whether what stands in brackets is "Document 1", "see the text" and the like."""
-        return bool(self.source.search(inside) and _NOTHING.fullmatch(self.run.sub(" ", inside)))
+        """Whether what stands in brackets is "Document 1", "see the text" and the like; "300 pages" is a claim."""
+        source = self.source.search(inside)
+        counted = source and re.search(r"(?<![第\d])\d+(?![\d.번-])", inside[: source.start()])
+        return bool(source and not counted and _NOTHING.fullmatch(self.run.sub(" ", inside)))
 
     def claims_nothing(self, clause: str, most: int) -> bool:
         """Whether a clause has few words and no number, is an opening, or says what is asked."""
@@ -264,24 +269,22 @@ def harmless_words(response: str, bounds: Bounds, language: str | None, question
     Returns:
         Shape (n,).
     """
-    ranges = [match.span() for match in _MARKUP.finditer(response)]
-    ranges.extend(_list_numbers(response))
+    ranges = [*map(re.Match.span, _MARKUP.finditer(response)), *_list_numbers(response)]
     patterns = patterns_of(language)
     normal = normalise(response, spaces=False)
     folded = fold(normal.text)
     stretches: list[Range] = []
-    for known in {id(p): p for p in (patterns, _compiled("en")) if p}.values():
-        stretches.extend(m.span() for m in _BRACKETS.finditer(folded) if known.cites(m[1]))
+    for known in filter(None, {patterns, _compiled("en")}):
+        stretches += [match.span() for match in _BRACKETS.finditer(folded) if known.cites(match[1])]
     if patterns:
         asked = {word[:_STEM] for word in folded_words(question or "", language)}
         at = np.searchsorted(normal.starts, np.array(sentences(response, language) or np.empty((0, 2)), np.int64))
-        stretches.extend(_framing(patterns, folded, at.tolist(), asked))
-        stretches.extend(match.span() for match in patterns.copula.finditer(folded))
+        framing = _framing(patterns, folded, at.tolist(), asked)
+        stretches += [*framing, *map(re.Match.span, patterns.copula.finditer(folded))]
     ranges.extend(normal.original(start, end) for start, end in stretches if start < end)
     harmless = np.zeros(len(bounds), bool)
     for start, end in ranges:
-        low, high = np.searchsorted(bounds[:, 0], start), np.searchsorted(bounds[:, 1], end, side="right")
-        harmless[low:high] = True
+        harmless[np.searchsorted(bounds[:, 0], start) : np.searchsorted(bounds[:, 1], end, "right")] = True
     return harmless
 
 

@@ -124,7 +124,7 @@ class SentenceWords:
 
     def has_digit(self, index: int) -> bool:
         """Whether a word holds a decimal digit of any script."""
-        return any(char.isdecimal() for char in self.folded[index])
+        return any(map(str.isdecimal, self.folded[index]))
 
     def joined(self, index: int) -> bool:
         """Whether nothing but space, an apostrophe or a hyphen parts a word from the one before it."""
@@ -132,8 +132,7 @@ class SentenceWords:
 
     def glued(self, index: int) -> bool:
         """Whether a word is written together with the one before it, as a suffix is: `1921'de`, `1921-ben`."""
-        gap = self.gaps[index]
-        return gap != "" and not any(char.isspace() for char in gap) and _PLAIN.fullmatch(gap) is not None
+        return re.fullmatch(r"['’\-]+", self.gaps[index]) is not None
 
     def places(self, runs: Iterable[_Run]) -> tuple[tuple[int, int], ...]:
         """Runs of words as half-open ranges of code points; runs that follow on each other become one."""
@@ -225,8 +224,8 @@ def _is_year(words: SentenceWords, index: int) -> bool:
 
 
 def _is_date(words: SentenceWords, rules: _Rules, start: int, end: int) -> bool:
-    numbers = [index for index in range(start, end) if words.has_digit(index)]
-    if numbers and any(rules.in_date(words.folded[index]) for index in range(start, end)):
+    numbers = list(filter(words.has_digit, range(start, end)))
+    if numbers and any(map(rules.in_date, words.folded[start:end])):
         return True
     # A number may be written together with a word of a date, as in `1879년`.
     return any(_is_year(words, index) or words.folded[index].lstrip("0123456789") in rules.dates for index in numbers)
@@ -378,7 +377,7 @@ def _add_aside(
 ) -> None:
     """Keep what stands in brackets, unless it is one word, such as an abbreviation: that goes with what it explains."""
     start, end = segment.runs[0]
-    digits = any(words.has_digit(index) for index in range(start, end))
+    digits = any(map(words.has_digit, range(start, end)))
     if segment.size == 1 and not digits and outer and segment.cut == "open":
         outer[-1] = outer[-1].with_runs(segment)
     elif asides and segment.cut in ("comma", "word") and not digits and segment.size < rules.short:
@@ -413,9 +412,9 @@ def _cut_of(words: SentenceWords, rules: _Rules, gap: str, before: int, after: i
         return "mark"
     if any(mark in gap for mark in rules.commas):
         return "comma"
-    if after < before or any(char in _CLOSING for char in gap):
+    if after < before or not _CLOSING.isdisjoint(gap):
         return "close"
-    return "comma" if rules.spaces and any(char.isspace() for char in gap) else None
+    return "comma" if rules.spaces and re.search(r"\s", gap) else None
 
 
 def _cut_at_words(words: SentenceWords, rules: _Rules, cuts: dict[int, tuple[_Cut, int]], inside: set[int]) -> None:

@@ -115,13 +115,11 @@ def _ends_sentence(text: str, start: int, end: int, language: str | None) -> boo
     if text[end - 1] in _LINE_ENDS:
         return True
     body = text[start:end].rstrip()
-    if not body:
-        return False
     if not any(map(str.isalpha, body)):  # `1.` before a list item, or stray punctuation
         return False
     if not body.endswith("."):
         return True
-    if body[-2:-1] == "." or body[-2:-1] in _CLOSING:  # an ellipsis, a closed quotation
+    if body[-2:-1] in _CLOSING | {"."}:  # an ellipsis, a closed quotation
         return True
     if end < len(text) and not text[end - 1].isspace() and _UNMARKED.match(text, end):
         return False
@@ -179,9 +177,9 @@ def clusters(text: str) -> list[tuple[int, int]]:
     inside one of them would cut a character in two.
     """
     ends = grapheme_ends(text)
-    starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]]) if ends.size else ends
+    starts = np.append(0, ends)[:-1]
     long = ends - starts > 1
-    return [(start, end) for start, end in zip(starts[long].tolist(), ends[long].tolist(), strict=True)]
+    return list(zip(starts[long].tolist(), ends[long].tolist(), strict=True))
 
 
 # Words: where they begin and end, in code points.
@@ -234,19 +232,14 @@ def word_bounds(text: str, language: str | None = None) -> Int32s:
     if not ends.size:
         return np.empty((0, 2), np.int32)
     kinds = kind_table()[codes]
-    starts = np.empty_like(ends)
-    starts[0] = 0
-    starts[1:] = ends[:-1]
+    starts = np.append(0, ends)[:-1]
     is_word = (kinds & _WORD) != 0
     keep = np.logical_or.reduceat(is_word, starts)
     starts, ends = _without_edges(starts[keep], ends[keep], kinds)
     joined = language is not None and language.split("-")[0].lower() in _LANGUAGES_WITH_COLON
     marks = _PARTING if joined else (*_PARTING, _COLON)
     starts, ends = _split_inside(text, codes, kinds, starts, ends, marks)
-    bounds = np.empty((len(starts), 2), np.int32)
-    bounds[:, 0] = starts
-    bounds[:, 1] = ends
-    return bounds
+    return np.stack([starts, ends], 1).astype(np.int32)
 
 
 def _without_edges(starts: Int64s, ends: Int64s, kinds: UInt8s) -> tuple[Int64s, Int64s]:

@@ -137,11 +137,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     """A half-open range without the white space at its edges; empty where it holds nothing else."""
-    while start < end and text[start].isspace():
-        start += 1
-    while start < end and text[end - 1].isspace():
-        end -= 1
-    return start, end
+    inside = text[start:end]
+    start += len(inside) - len(inside.lstrip())
+    return start, start + len(inside.strip())
 
 
 def without_surrogates(text: str) -> str:

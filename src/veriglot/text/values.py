@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["COMPUTED", "likeliest_amount", "month_names", "read_values", "support"]
 
 Kind = Literal["number", "ordinal", "percent", "year", "month", "day", "century", "decade"]
+_Date = tuple[int, int, int]
 _PARTS: tuple[Kind, ...] = ("year", "month", "day")
 
 
@@ -79,6 +80,8 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     prefixes: str = ""
     ambiguous: str = ""
     teens: str = ""
+    parted: str = ""
+    joins_ordinals: bool = False
     calendar: str = ""
     numerals: dict[str, str] = {}
     eras: dict[str, str] = {}
@@ -104,6 +107,7 @@ class _Words(NamedTuple):
     """The words of one language; forms are casefolded."""
 
     base: str
+    joins_ordinals: bool  # whether both words of 21st are ordinals: vigésimo primero
     begins: re.Pattern[str]  # how numbers do
     pieces: re.Pattern[str]  # parts a text into numbers and words
     spelled: Mapping[str, tuple[float, _Form]]
@@ -160,7 +164,7 @@ def _words_of(base: str) -> _Words:
     ordinals |= {prefix + form: n for prefix in prefixes for form, n in ordinals.items()}
     spelled: dict[str, tuple[float, _Form]] = {form: (n, "roman") for form, n in _ROMANS.items() if len(form) > 1}
     spelled |= {form: (n, "ordinal") for form, n in ordinals.items()}
-    spelled |= {form: (n, "word") for form, n in (prefixed | numbers).items()}
+    spelled |= {form: (n, "word") for form, n in (prefixed | numbers).items() if form not in own.centuries.split()}
     shared = _entries()[1][""]
     numerals, eras = _by_form(own.numerals, shared.numerals), _by_form({}, shared.eras)
     forms = _forms(base, made, own, eras)
@@ -183,11 +187,11 @@ def _words_of(base: str) -> _Words:
     splitter, signs = re.compile(f"({pieces})"), frozenset(form[0] for form in numerals)
     sets = map(frozenset, (filter(re.compile("[وו]").match, prefixed), own.ambiguous.split(), own.teens.split()))
     openings = re.compile(rf"\d|{any_of({form[:3] for form in (*spelled, *signs)})}")
-    return _Words(base, openings, splitter, spelled, forms, numerals, re.compile(atoms), compound, signs, eras, *sets)
+    parts = re.compile(atoms), compound, signs, eras
+    return _Words(base, own.joins_ordinals, openings, splitter, spelled, forms, numerals, *parts, *sets)
 
 
 # Numbers as they stand, before what is around them is looked at.
-
 
 _MARKED = (
     re.compile(r"(?!0\D)(\d{1,3}(?P<mark>[.,٬'’ ])\d{3}(?:(?P=mark)\d{3})*)(?:(?!(?P=mark))[.,٫](?P<part>\d+))?"),
@@ -197,7 +201,7 @@ _MARKED = (
 _POINTED = re.compile("bn|cy|en|he|hi|ja|ko|mr|ne|ta|te|th|ur|yue|zh")  # where points hardly ever part thousands
 _LARGE = 1e15  # amounts from there on are compared as they are, and nothing is computed of them
 _MOST_DIGITS = 4000  # of a number; longer ones are told by these
-_SW = re.compile(r"(?i)\b(?:(?:mia|elfu|milioni)[\s-]|(?:elfu|milioni) (?:kumi|\w+ini) na )\Z")  # `mia nne`: 400
+_SWAHILI = re.compile(r"(?i)\b(?:(?:mia|elfu|milioni)[\s-]|(?:elfu|milioni) (?:kumi|\w+ini) na )\Z")  # `mia nne`: 400
 _AND = re.compile("(?:and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و|lẻ|linh)?")
 _LIST_MARK = re.compile(r"^[ \t]*(?:[*\-•][ \t]*)?\(?(\d{1,3})[.)](?=\s)|\[(\d{1,3})\]", re.MULTILINE)
 _GOES_ON = re.compile(  # 3만 5000명, but 3만 2010년; 1억 5천만, but 1000만 5000만
@@ -210,7 +214,7 @@ _WEEKDAY = re.compile(  # the second day of the week is one by its name; `lần 
 _COUNTERS = re.compile(
     "[年月日个個名位次座岁歲世倍种種人条條届代つ番回度本周週章部所家支艘架枚場场級级]"
     "|(?:(?<=[午後后上晨]一)|(?<!一))(?:[時时]|[点點](?![〇零一二三四五六七八九](?![十刻])))|分(?![之衛卫音子])"
-    "|ปี|คน|ครั้ง|แห่ง|เดือน|วัน|ประเทศ|ส่วน|ตัว|ชั่วโมง|เท่า"
+    "| ?(?:명|개|살|시간|번|마리|대|권|곳|가지|달)|ปี|คน|ครั้ง|แห่ง|เดือน|วัน|ประเทศ|ส่วน|ตัว|ชั่วโมง|เท่า"
 )
 
 
@@ -348,9 +352,10 @@ def _digits(piece: str, start: int, index: int, base: str) -> list[_Item]:
         symbols = next(("".join(date) for date in figures if 1 <= date["m"] <= 12 and 1 <= date["d"] <= 31), "nnn")
     elif readings := _readings(piece, base):
         return [_Item(start, start + len(piece), index, index, "digits", readings)]
-    kinds = zip(parts, symbols or [""] * len(parts), strict=True)
-    spans = [(start + part.start(), start + part.end(), _whole(part.group()), symbol) for part, symbol in kinds]
-    return [_Item(at, end, index, index, "digits", (n,), symbol, meaning) for at, end, n, symbol in spans]
+    return [
+        _Item(start + run.start(), start + run.end(), index, index, "digits", (_whole(run.group()),), symbol, meaning)
+        for run, symbol in zip(parts, symbols or [""] * len(parts), strict=True)
+    ]
 
 
 def _tells_nothing(text: str, number: _Item, words: _Words) -> bool:
@@ -360,16 +365,17 @@ def _tells_nothing(text: str, number: _Item, words: _Words) -> bool:
         around = text[number.start - 1 : number.start], text[number.end : number.end + 1]
         counts = around[0] == "第" or _COUNTERS.match(text, number.end) or not any(map(str.isalpha, around))
         return number.amounts[0] > 999 or not counts
-    common = len(word) == 1 or number.amounts[0] == 1 or (number.amounts[0] in (1e6, 1e9, 1e12) and " " not in word)
-    weekday = _WEEKDAY.search(text, number.start - 12, number.start)
-    return word in words.ambiguous or (common and number.form == "word") or weekday is not None
+    single = len(word) == 1 and not _COUNTERS.match(text, number.end)
+    common = single or number.amounts[0] == 1 or (number.amounts[0] in (1e6, 1e9, 1e12) and word in words.spelled)
+    unclear = word in words.ambiguous or (common and number.form == "word")
+    return unclear or bool(_WEEKDAY.search(text, number.start - 12, number.start))
 
 
 def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
     """Put a number word to the number before it where both make one."""
     gap, amount, word = text[last.end : number.start], number.amounts[0], text[number.start : number.end].casefold()
-    between = gap.strip(" \u00a0-‐‑").casefold()
     first, ones = last.amounts[0], last.amounts[0] % 100
+    between = gap.strip(" \u00a0-‐‑").casefold().removeprefix("de" * (first >= 20 and amount >= 1000))  # 20 de mii
     korean = words.base == "ko" and gap == " "  # 1억 2천만
     if number.form == "digits":
         if (gap and not (korean and _GOES_ON.match(text, number.start))) or amount >= last.scale or first >= _LARGE:
@@ -388,7 +394,7 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
         last.amounts = (round(amount / first, 4),)
     elif len(gap) > 6 or not {last.form, number.form} <= {"word", "ordinal"}:
         return False
-    elif words.base == "sw" and amount < (10 if between else 100) and _SW.search(text, number.start - 30, number.start):
+    elif words.base == "sw" and amount < (10 if between else 100) and _SWAHILI.search(text, last.start, number.start):
         scale = first - last.total or last.below
         last.amounts = (first + scale * (amount - (not between)),)  # mia nne: 400; elfu kumi na mbili: 12,000
         last.total = last.amounts[0] if scale > 100 else last.total
@@ -396,7 +402,7 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
         last.amounts = (first + (10 if word in words.teens else 9 * ones),)  # two ten: 12 or 20
     else:
         ordinal = last.form == "ordinal" and word not in words.prefixed
-        apart = ordinal and bool(first % 10 or between or number.form == "word")  # vigésimo primero is one
+        apart = ordinal and bool(first % 10 or between or number.form == "word" or (gap and not words.joins_ordinals))
         apart |= amount < 1 or word == "a" or words.forms.get(word, "w")[0] in "UJ" or not _AND.fullmatch(between)
         section = None if apart else _section(last, amount, between, "-" in gap, word in words.prefixed)
         if section is None:
@@ -432,7 +438,6 @@ def _section(last: _Item, amount: float, between: str, hyphen: bool, prefixed: b
 
 # What a number counts, by what is around it: the numbers and the words beside them as a line of symbols.
 
-
 _GRAMMAR = re.compile(
     r"(?P<date>y\|m\|d|d\|m\|y|m\|d\|y"  # 1901-03-12
     "|yY(?:dO(?:dD)?)?|dO(?:dD)?"  # 1901年3月12日
@@ -450,6 +455,7 @@ _ALSO_VERBS = ("may", "march", "mar")
 _BESIDE = 3  # words on each side of a number that may belong to it
 _LONGEST_ENDING = 4
 _FIRST_YEAR, _LAST_YEAR = 1000, 2100
+_COUNTED = re.compile(r"[ \u00a0\u202f-]?([^\W\d_]{1,2})")
 _PARTED = {symbol: _Item(0, 0, 0, -1, symbol=symbol) for symbol in ",|"}
 
 
@@ -513,7 +519,9 @@ def read_values(text: str, language: str | None) -> tuple[Value, ...]:
         language: a BCP 47 tag; None reads what needs no words.
     """
     words = _words_of((language or "").partition("-")[0].lower())
-    text = text.translate(_ALIKE).replace("שנים עשר", "שנים־עשר")  # 12, not years
+    text = text.translate(_ALIKE)
+    for phrase in _entries()[1].get(words.base, _Entry()).parted.split(","):  # tỷ lệ is a ratio, tỷ alone a billion
+        text = text.replace(phrase, phrase.replace(" ", "־"))
     if words.base in ("uk", "be"):
         text = _APOSTROPHE.sub("ʼ", text)
     line = _line(text, words)
@@ -558,28 +566,28 @@ def _period(items: Sequence[_Item], kind: str | None) -> list[Value]:
 
 def _plain(text: str, line: Sequence[_Item], index: int, hours: Mapping[int, float]) -> Value:
     """One number with its kind, its unit, and whether it is said to be rounded."""
-    number, after, before = line[index], line[index + 1], line[index - 1]
-    before = line[earlier := index - 2 if before.symbol in "efs" else index - 1]
+    number, after = line[index], line[index + 1 + (line[index + 1].symbol == "f")]  # 68 de ani
+    before = line[earlier := index - 1 - (line[index - 1].symbol in "efs")]
     own = before.symbol == "a" and not line[earlier - 1].form  # "5 percent to 7": it belongs to the 5
     unit = after.meaning if after.symbol in "UEYODJKL%a" else before.meaning if own else ""
+    if unit == "year" and "age" in (before.meaning, *(item.meaning for item in line[index + 2 : index + 4])):
+        unit = "age"  # im Alter von 68 Jahren
     rounded, date = number.scale > 1 or before.symbol == "A", None
     kind: Kind = "ordinal" if number.form in ("ordinal", "roman") else "number"
     written = text[number.start : number.end]
     year = written.isdigit() and _FIRST_YEAR <= number.amounts[0] <= _LAST_YEAR and written[0] != "0"
     if unit == "percent" or text[max(0, number.start - 1)] in "%٪":
         kind, unit = "percent", ""
-    elif year and number.symbol == "y" and unit in ("", "year"):
+    elif year and number.symbol == "y" and unit in ("", "year", "age"):
         kind, date = "year", None if unit else (int(number.amounts[0]), 0, 0)
     counted = _COUNTED.match(text, number.end)
-    letters = "" if counted is None else counted[1].casefold()
-    hour = hours.get(number.start)
-    return Value(number.start, number.end, kind, number.amounts, unit, date, rounded, None, letters, hour)
+    word = counted[1].casefold() if counted else ""
+    return Value(
+        number.start, number.end, kind, number.amounts, unit, date, rounded, None, word, hours.get(number.start)
+    )
 
-
-_COUNTED = re.compile(r"[ \u00a0\u202f-]?([^\W\d_]{1,2})")
 
 # Whether the values of one text support those of another.
-
 
 COMPUTED = 2  # verdict on a value that can be computed from others
 _FACTORS = packaged(__package__, "units.toml", dict[str, tuple[str, int | float]])
@@ -608,9 +616,6 @@ def support(response_values: Sequence[Value], evidence_values: Sequence[Value]) 
     return [verdicts[value[2:]] for value in response_values]
 
 
-_Date = tuple[int, int, int]
-
-
 def _masked(date: _Date, count: int) -> Iterator[_Date]:
     """The date with all but `count` of the parts that it tells set to 0, for each choice of them."""
     for parts in combinations([part for part in range(3) if date[part]], count):
@@ -622,12 +627,11 @@ class _Evidence:
         self.values = values
         self.amounts = {amount for value in values if value.kind != "month" for amount in value.amounts}
         self._likeliest = {value.amounts[0] for value in values if value.kind != "month"}
-        self.dates = {date for value in values for date in (value.date, value.swapped) if date is not None}
+        self.dates = {date for value in values for date in (value.date, value.swapped) if date}
         self._hours = {value.hour for value in values} - {None}
-        self.years = {year for year, _, _ in self.dates if year}
-        spans = {value.amounts[0] for value in values if value.unit in _LASTING and value.amounts[0] < _LONG}
-        self.lasting = self.years | spans
-        self._rounded: dict[int, set[float]] = {}
+        self.years = {value.amounts[0] for value in values if value.kind == "year"}
+        self.lasting = {value.amounts[0] for value in values if value.unit in _LASTING and value.amounts[0] < _LONG}
+        self._rounded_to = cache(self._at_places)
 
     def support(self, value: Value) -> int:
         """1, 0 or -1 as in `support`."""
@@ -639,9 +643,8 @@ class _Evidence:
             return 1 if swapped or self._has_part(value.date, part) else -1
         if value.kind in ("century", "decade"):
             return 1 if self._has_period(*_years_of(value)) else -1
-        if value.unit in _LASTING and self._differs(value):
-            return COMPUTED
-        if value.hour in self._hours and amount not in self._likeliest:
+        of_day = value.hour in self._hours and amount not in self._likeliest
+        if of_day or (value.unit in _LASTING and self._differs(value)):
             return COMPUTED
         if amount in self._likeliest or (amount > 12 and amount in self._hours):
             return 1
@@ -659,12 +662,11 @@ class _Evidence:
             for masked in (masked for count in (1, 2, 3) for masked in _masked(date, count)):
                 for amounts, amount in zip(sharing[masked], date, strict=True):
                     amounts.add(amount)
-        return dict(sharing)
+        return sharing
 
     def _has_part(self, date: _Date, part: int) -> bool:
         """Whether the dates that share most with a date have one of its parts, or else the evidence."""
-        best: set[int] = set()
-        most = 4
+        best, most = set[int](), 4
         while most and not best:
             most -= 1
             shared = [masked for masked in _masked(date, most) if masked in self._sharing]
@@ -683,10 +685,7 @@ class _Evidence:
         return {amount for amount in others if 3 <= amount < _LARGE}
 
     def _rounds(self, value: Value) -> bool:
-        """Whether the value is a number of the evidence rounded or cut to fewer digits.
-
-        At least to two unless it is said to be rounded.
-        """
+        """Whether it is a number of the evidence rounded or cut to fewer digits, at least two unless it says so."""
         for amount in value.amounts:
             if 3 <= amount < _LARGE:
                 shown = len(_digits_of(amount))
@@ -695,33 +694,30 @@ class _Evidence:
                     return True
         return False
 
-    def _rounded_to(self, places: int) -> set[float]:
-        if places not in self._rounded:
-            step, ways = 10.0**places, (round, floor)
-            self._rounded[places] = {round(way(exact / step) * step, 6) for exact in self._to_round for way in ways}
-        return self._rounded[places]
+    def _at_places(self, places: int) -> set[float]:
+        step, ways = 10.0**places, (round, floor)
+        return {round(way(exact / step) * step, 6) for exact in self._to_round for way in ways}
 
     @cached_property
-    def _alike(self) -> dict[tuple[Kind, str], set[float]]:
-        """Amounts by kind and unit."""
-        alike: dict[tuple[Kind, str], set[float]] = defaultdict(set)
+    def _alike(self) -> Mapping[object, set[float]]:
+        alike = defaultdict[object, set[float]](set)  # by kind and unit, or the time of day, which is added to nothing
         for value in self.values:
-            alike[value.kind, value.unit].add(value.amounts[0])
-        return dict(alike)
+            alike[value.kind, value.unit or value.hour].add(value.amounts[0])
+        return alike
 
     def _computes(self, value: Value) -> bool:
         """Whether the value is the sum or difference of two others that it can be computed from."""
         amount = value.amounts[0]
-        alike = self._alike.get((value.kind, value.unit), set())
+        alike = self._alike.get((value.kind, value.unit or value.hour), set())
         if value.kind == "percent":
             alike = {100.0 - amount} & alike | {100.0}
         elif value.kind == "year" or (value.unit in _LASTING and amount < _LONG):
-            alike = self.lasting
+            alike = self.lasting | self.years
         elif amount < 10 or len(alike) > _FEW or value.kind != "number":
             return {amount - 0.5, 0.5} <= self.amounts  # four and a half
         else:
-            alike = {other for other in alike if 0.1 * amount <= other <= 10 * amount}
-        sums = [amount + later for later in _LASTING.get(value.unit, (0,))]
+            alike = {other for other in alike | self.years if 0.1 * amount <= other <= 10 * amount}
+        sums = {amount, amount + (value.unit in _LASTING)}  # the last year may not be a whole one
         return any(other + total in alike or total - other in alike for other in alike for total in sums)
 
     def _differs(self, value: Value) -> bool:
@@ -739,7 +735,8 @@ class _Evidence:
     @cached_property
     def _differences(self) -> dict[str | None, set[float]]:
         """Of neighbours in one unit, by what the first is a number of; under None all."""
-        plain = [value for value in self.values if value.kind == "number" and value.amounts[0] < _LARGE]
+        small = [value for value in self.values if value.amounts[0] < _LARGE]
+        plain = [value for value in small if value.kind == "number" and not value.hour]
         differences = defaultdict[str | None, set[float]](set)
         for first, second in pairwise(plain):
             if first.unit == second.unit:
@@ -748,18 +745,20 @@ class _Evidence:
         return differences
 
     def _shifts(self, value: Value) -> bool:
-        """Whether the value is one of the evidence with its decimal point moved, and counts something else: a unit."""
-        digits = _digits_of(value.amounts[0])
-        counts = value.kind == "number" and value.counted != "" and len(digits) >= _TELLING
-        return counts and not self._by_digits[digits] <= {value.counted}
+        """Whether it is a value of the evidence in another unit: its decimal point moved, by two places or more."""
+        amount, digits = value.amounts[0], _digits_of(value.amounts[0])
+        others = self._by_digits[digits] if value.kind == "number" and len(digits) >= _TELLING else ()
+        return value.counted != "" and any(  # 12万 are not 12,000 people, and a billion is not a million
+            thing != value.counted and 1.5 < abs(log10(amount / other)) < (2.5 if min(amount, other) >= 1e6 else 9)
+            for other, thing in others
+        )
 
     @cached_property
-    def _by_digits(self) -> dict[str, set[str]]:
-        """What numbers with the same digits count."""
-        result: dict[str, set[str]] = defaultdict(set)
+    def _by_digits(self) -> Mapping[str, set[tuple[float, str]]]:
+        result = defaultdict[str, set[tuple[float, str]]](set)  # numbers with these digits, and what they count
         for value in self.values:
             if value.kind == "number" and value.counted and value.amounts[0] < _LARGE:
-                result[_digits_of(value.amounts[0])].add(value.counted)
+                result[_digits_of(value.amounts[0])].add((value.amounts[0], value.counted))
         return result
 
     @cached_property
@@ -773,12 +772,13 @@ class _Evidence:
 
     def _converts(self, value: Value) -> bool:
         dimension, factor = _FACTORS.get(value.unit, ("", 1))
+        size = value.amounts[0] * factor
         for unit, amounts in self._measures.items():
-            if unit != value.unit and _FACTORS[unit][0] == dimension:
-                at = bisect_left(amounts, value.amounts[0] * factor / _FACTORS[unit][1])
-                for amount in amounts[max(0, at - 1) : at + 1]:  # the nearest below and above
-                    if abs(amount * _FACTORS[unit][1] / factor - value.amounts[0]) <= _NEAR * value.amounts[0]:
-                        return True
+            other, scale = _FACTORS[unit]
+            if unit != value.unit and other == dimension:
+                at = bisect_left(amounts, size / scale)  # the nearest below and above
+                if any(abs(amount * scale - size) <= _NEAR * size for amount in amounts[max(0, at - 1) : at + 1]):
+                    return True
         return False
 
 

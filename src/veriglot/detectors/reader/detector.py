@@ -77,7 +77,7 @@ _INVERSE_TEMPERATURE = 20.0  # of the soft alignment of tokens
 _MIN_SHARE = 1e-3  # smaller shares are taken for this one
 _ANSWERS_WEIGHT = 0.5  # of `AnswerFinder` in the logit of the response
 _SUPPORTED_LOGIT = -2.0  # logit of a typical supported word
-_INPUT_VERSION = 6  # raise it when the input of the network changes
+_INPUT_VERSION = 7  # raise it when the input of the network changes
 _DIGIT = re.compile(r"\d")
 
 
@@ -359,9 +359,10 @@ def relation_of(language: str | None, evidence: str | None, *, translation: bool
 
 
 def unify_numbers(response: str, language: str, passages: Sequence[str], evidence: str) -> tuple[str, ...]:
-    """The passages, with each number in the form in which the response writes the same value: `1.780` as `1,780`.
+    """The passages, with each number in the form in which the response writes the same value.
 
-    In most training texts equal values have equal forms, so the network takes another form for another value.
+    So `1.780` becomes `1,780`, `1780`, or words. In most training texts equal values have equal forms, and the network
+    takes another form for another value.
 
     Args:
         response: the response.
@@ -372,8 +373,9 @@ def unify_numbers(response: str, language: str, passages: Sequence[str], evidenc
     ours = {
         (value.kind, likeliest_amount(value, response, language)): response[value.start : value.end]
         for value in read_values(response, language)
+        if language == evidence or _DIGIT.search(response, value.start, value.end)
     }
-    ours = {key: form for key, form in ours.items() if _DIGIT.search(form) and not any(form in p for p in passages)}
+    ours = {key: form for key, form in ours.items() if not any(form in p for p in passages)}
     shown = []
     for text in passages:
         for value in reversed(read_values(text, evidence) if ours else []):

@@ -205,6 +205,7 @@ def test_values_in_other_words(language: str, text: str, sign: str, other_langua
         ("lv", "Desmitiem cilvēku"),
         ("vi", "Vào thứ ba"),
         ("uk", "у двадцятих роках"),
+        ("ur", "ان کی نواسی چھٹی پر تھی"),
         ("zh", "他有一点困难，百分之三点五。"),
         ("ja", "一時的に"),
     ],

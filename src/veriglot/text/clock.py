@@ -36,7 +36,11 @@ _AFTER_NOON = re.compile(
     r"(?i)[\w\s]{0,14}\s(?:de la (?:tarde|noche)|da (?:tarde|noite)|del pomeriggio|de l'après-midi|du soir|nachmittags"
     r"|abends|in the (?:afternoon|evening)|po południu|wieczorem|odpoledne|giờ (?:chiều|tối)|час\w* (?:дня|вечера))\b"
 )
-_EVENING = re.compile(r"(?i)[\w\s]{0,9}\s(?:seara|chiều|tối|вечора|вечера|בערב|مساءً?|μ\.?\s?μ|το (?:απόγευμα|βράδυ))\b")
+_EVENING = re.compile(
+    r"(?i)[\w\s]{0,9}\s(?:de la (?:tarde|noche)|da (?:tarde|noite)|d(?:el pomeriggio|i sera)|de l'après-midi|du soir"
+    r"|nachmittags|abends|in the (?:afternoon|evening)|po południu|wieczorem|odpoledne|večer|seara|chiều|tối|вечора"
+    r"|вечера|בערב|مساءً?|μ\.?\s?μ|το (?:απόγευμα|βράδυ))\b"
+)
 _BEFORE = re.compile(
     r"(?<=[午下오][後午후])|(?<=晚上)|(?<=সন্ধ্যা )|(?<=বিকেল )|(?<=மாலை )|(?<=délután )|(?<=شام )|(?<=शाम )"
 )

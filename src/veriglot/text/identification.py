@@ -195,7 +195,7 @@ def _main_script(letters: UInt32s) -> tuple[str | None, float]:
         weights["Hani"] = east
     if not weights:
         return None, 0.0
-    script = max(weights, key=lambda name: weights[name])
+    script = max(weights, key=weights.__getitem__)
     enough = weights[script] >= _MIN_LETTERS
     return (script if enough else None), weights[script] / sum(weights.values())
 
@@ -207,7 +207,7 @@ def _alphabetic(sample: str, letters: UInt32s, script: str) -> tuple[str, float]
     if tag:
         return tag, confidence
     for tag, words in _own_words(script).items():
-        tokens = _tokens(sample)
+        tokens = _TOKEN.findall(sample.lower())
         if words.hits(tokens) > max(1, len(tokens) / 20):
             return tag, 0.95
     if script in known.one_language:
@@ -222,15 +222,11 @@ def _alphabetic(sample: str, letters: UInt32s, script: str) -> tuple[str, float]
     return known.tags.get(label, label), confidence
 
 
-def _tokens(sample: str) -> list[str]:
-    return _TOKEN.findall(sample.lower())
-
-
 def _by_letters(letters: UInt32s, script: str) -> tuple[str, float]:
     """The language whose own letters the text has, more than its neighbours' and at 1% of it; or an empty tag."""
     own = _knowledge().letters.get(script, {})
     counts = {tag: int(np.isin(letters, code_points(chars)).sum()) for tag, chars in own.items()}
-    tag = max(counts, key=lambda name: counts[name], default="")
+    tag = max(counts, key=counts.__getitem__, default="")
     if not tag or not counts[tag] or counts[tag] < letters.size / 100 or 2 * counts[tag] <= sum(counts.values()):
         return "", 0.0
     return tag, 0.97 if counts[tag] > 1 else 0.8
@@ -243,7 +239,7 @@ def _by_model(sample: str, script: str) -> tuple[str, float]:
     scores = dict(_model().rank(sample))
     factors = known.rare.get(script, {})
     weights = {label: float(scores[label]) * factors.get(label, 1.0) for label in allowed}
-    hits_by_list = Counter(key for token in _tokens(sample) for key in _groups_with(token))
+    hits_by_list = Counter(key for token in _TOKEN.findall(sample.lower()) for key in _groups_with(token))
     for number, group in enumerate(_word_groups()):
         hits = {label: hits_by_list[number, label] for label in group if label in weights}
         inside = sum(weights[label] for label in hits)
@@ -253,5 +249,5 @@ def _by_model(sample: str, script: str) -> tuple[str, float]:
         raised = {label: weights[label] * _WORD_WEIGHT ** -min(most - hits[label], _MAX_WORDS) for label in hits}
         scale = inside / (sum(raised.values()) or 1.0)
         weights.update({label: weight * scale for label, weight in raised.items()})
-    best = max(weights, key=lambda label: weights[label])
+    best = max(weights, key=weights.__getitem__)
     return best, weights[best] / (sum(weights.values()) or 1.0)

@@ -127,9 +127,8 @@ class _Forms(dict[str, str]):
 
     def _char(self, char: str) -> str:
         code, category = ord(char), unicodedata.category(char)
-        if any(first <= code < last for first, last in _MARKS["semitic"]):
-            return ""
-        if category == "Cf" or 0xFE00 <= code < 0xFE10 or code == 0x034F:
+        semitic = any(first <= code < last for first, last in _MARKS["semitic"])
+        if semitic or category == "Cf" or 0xFE00 <= code < 0xFE10 or code == 0x034F:
             return ""
         char = self._replaced.get(char, char)
         return str(unicodedata.decimal(char)) if unicodedata.category(char) == "Nd" else char

@@ -44,8 +44,7 @@ class Value(NamedTuple):
         date: year, month and day of the date that it belongs to, each 0 where not told; None outside of dates.
         rounded: whether the text says that it is rounded, by a word or a scale (`3 million`).
         swapped: the date with day and month exchanged where it may mean either: `05/06/2020` in English.
-        counted: how the word after it begins: two casefolded letters; what it counts is another thing, or measured in
-            another unit, where another word begins with others.
+        counted: two casefolded letters of the word after it; one that begins with others counts another thing or unit.
         hour: the time of day that it belongs to, in hours: 18 2/3 for 6:40 p.m.; None where no sign tells one.
     """
 
@@ -377,7 +376,12 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
     first, ones = last.amounts[0], last.amounts[0] % 100
     between = gap.strip(" \u00a0-‐‑").casefold().removeprefix("de" * (first >= 20 and amount >= 1000))  # 20 de mii
     korean = words.base == "ko" and gap == " "  # 1억 2천만
-    if number.form == "digits":
+    below = 10 if between else 1000 if number.form == "digits" else 100
+    if (words.base, last.form) == ("sw", "word") and amount < below and _SWAHILI.search(text, last.start, number.start):
+        scale = first - last.total or last.below
+        last.amounts = (first + scale * (amount - (not between)),)  # mia nne: 400; elfu 12: 12,000
+        last.total = last.amounts[0] if scale > 100 else last.total
+    elif number.form == "digits":
         if (gap and not (korean and _GOES_ON.match(text, number.start))) or amount >= last.scale or first >= _LARGE:
             return False
         last.total, last.amounts = first, (first + amount,)  # 3億2000万
@@ -394,10 +398,6 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
         last.amounts = (round(amount / first, 4),)
     elif len(gap) > 6 or not {last.form, number.form} <= {"word", "ordinal"}:
         return False
-    elif words.base == "sw" and amount < (10 if between else 100) and _SWAHILI.search(text, last.start, number.start):
-        scale = first - last.total or last.below
-        last.amounts = (first + scale * (amount - (not between)),)  # mia nne: 400; elfu kumi na mbili: 12,000
-        last.total = last.amounts[0] if scale > 100 else last.total
     elif amount == 10 and 0 < ones < 10 and not between and (last.form == "word" or word in words.teens):
         last.amounts = (first + (10 if word in words.teens else 9 * ones),)  # two ten: 12 or 20
     else:

@@ -96,6 +96,7 @@ def test_a_wrong_address_says_what_to_do_in_the_language_of_the_browser(house: H
         assert page.locator(".lonely p").inner_text() == "There is no such page here. Look at the address again."
     page.get_by_role("link", name="To the work").click()
     page.wait_for_selector("#response")
+    page.wait_for_selector(SAVED)  # else the browser asks before it leaves
     page = kim.go("/mark/9999", "h2")
     assert page.locator("h2").inner_text() == "This item is not here, or somebody else has it now."
     _button(page, "Next item")

@@ -157,3 +157,12 @@ def test_a_finger_taps_and_drags_handles(place: Place) -> None:
     desk.page.locator(".type").first.tap()
     desk.saved()
     assert desk.spans("de") == [(found[1][0], found[3][1], "entity")]
+
+
+def test_the_steps_of_a_rating_say_which_end_is_which(place: Place) -> None:
+    desk = place.sit("spans", viewport={"width": 390, "height": 844}).ready()
+    desk.press("Home", "1")
+    steps = desk.page.locator(".span-line.now .steps")
+    assert steps.locator(".step-name").inner_text() == "1: very unlikely · 5: very likely"
+    steps.locator(".step").nth(1).click()
+    assert steps.locator(".step-name").inner_text() == "unlikely"

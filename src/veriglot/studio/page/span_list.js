@@ -16,6 +16,12 @@ export const stepName = (rating, step) => {
   return own === `rating.${rating.name}.${step}` || rating.steps !== 5 ? number(step) : own;
 };
 
+/** Which end of the steps is which, where they have names: a finger sees no titles. @param {any} rating */
+const endsOf = (rating) => {
+  const ends = [1, rating.steps].map((step) => [number(step), stepName(rating, step)]);
+  return ends.every(([step, name]) => step === name) ? "" : ends.map((end) => end.join(": ")).join(" · ");
+};
+
 /**
  * Steps to choose from; the chosen one again takes it back.
  * @param {{rating: any, value: number | null, locked: boolean, onChange: (step: number | null) => void}} props
@@ -28,7 +34,7 @@ export const Steps = ({ rating, value, locked, onChange }) => html`
         <button key=${step} class="step" aria-pressed=${value === step} disabled=${locked} title=${stepName(rating, step)}
           aria-label=${`${number(step)}: ${stepName(rating, step)}`} onClick=${() => onChange(value === step ? null : step)}>${number(step)}</button>`)}
     </span>
-    <span class="step-name" aria-hidden="true">${value === null ? "" : stepName(rating, value)}</span>
+    <span class="step-name" aria-hidden="true">${value === null ? endsOf(rating) : stepName(rating, value)}</span>
   </div>`;
 
 /** @param {{editor: Editor}} props */

@@ -10,7 +10,7 @@ import numpy as np
 from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.checkpoints import agree
 from veriglot.hub.registry import offline
-from veriglot.judging.base import DIGITS, BaseDetector, NotScored, ResolvedLanguage, admit, runs, without_words
+from veriglot.judging.base import DIGITS, BaseDetector, NotScored, ResolvedLanguage, check_sample, no_words, runs
 from veriglot.pipeline.companion import Answer, Companion, python_of
 from veriglot.records import Prediction, Sample, Span, Status, Task, Word
 from veriglot.signatures import checkpoint_revision, signature
@@ -130,9 +130,9 @@ class XComet(BaseDetector[ResolvedLanguage, Answer]):
         self._companion.close()
 
     def _plan(self, sample: Sample) -> ResolvedLanguage | NotScored:
-        resolved = admit(sample)
+        resolved = check_sample(sample)
         if not isinstance(resolved, NotScored) and not len(word_bounds(sample.response, resolved.tag)):
-            return without_words(sample)
+            return no_words(sample)
         return resolved
 
     def _run(self, plans: Sequence[tuple[Sample, ResolvedLanguage]]) -> Iterator[Answer | NotScored]:

@@ -13,7 +13,7 @@ import msgspec
 
 from veriglot.detectors.judge.answers import spans_of
 from veriglot.errors import UnknownNameError, UsageError, VeriglotError
-from veriglot.judging.base import BaseDetector, NotScored, ResolvedLanguage, admit, without_words
+from veriglot.judging.base import BaseDetector, NotScored, ResolvedLanguage, check_sample, no_words
 from veriglot.llm.client import Answer, Client, Message, ModelError, Reply, Request, Settings, ask_all
 from veriglot.llm.client import preset as preset_settings
 from veriglot.llm.registry import Limits, connect
@@ -353,12 +353,12 @@ class Judge(BaseDetector[Case, _Asked]):
         return {}
 
     def _plan(self, sample: Sample) -> Case | NotScored:
-        resolved = admit(sample)
+        resolved = check_sample(sample)
         if isinstance(resolved, NotScored):
             return resolved
         for text in (sample.response, "".join(passage.text for passage in sample.evidence)):
             if not any(map(str.isalnum, text)):
-                return without_words(sample)
+                return no_words(sample)
         return Case(sample, resolved, resolved.notes)
 
     def _run(self, plans: Sequence[tuple[Sample, Case]]) -> Iterator[_Asked | NotScored]:

@@ -19,7 +19,7 @@ from veriglot.detectors.judge.answers import (
 )
 from veriglot.detectors.judge.base import Case, Judge, Outcome, load_prompt, tagged
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.judging.base import DIGITS, NotScored, has_fact_rules, text_language, without_words
+from veriglot.judging.base import DIGITS, NotScored, has_fact_rules, no_words, text_language
 from veriglot.judging.classifiers import group_units
 from veriglot.judging.nli import Claim
 from veriglot.llm.client import Answer, AnswerError, Reply, Request, estimate_tokens, schema_of
@@ -305,7 +305,7 @@ class FactJudge(_WindowedJudge):
         tag, response = case.resolved.tag, case.sample.response
         claims = [Claim(fact.text(response), fact.kind, fact.parts) for fact in facts(response, tag)]
         notes = () if has_fact_rules(tag) else ("facts:sentences",)
-        return replace(case, state=claims, notes=(*case.notes, *notes)) if claims else without_words(case.sample)
+        return replace(case, state=claims, notes=(*case.notes, *notes)) if claims else no_words(case.sample)
 
     def _with_claims(self, case: Case, answer: Answer) -> Case | NotScored:
         """A case with the facts that a model found, in order of their places.

@@ -26,13 +26,13 @@ from veriglot.judging.base import (
     NotScored,
     SpanLabel,
     TooLongError,
-    admit,
+    check_sample,
     evidence_notes,
+    no_words,
     spans_from_words,
-    without_words,
     words_from_confidences,
 )
-from veriglot.judging.classifiers import label_aliases, label_names, normalised_label, stretches
+from veriglot.judging.classifiers import label_aliases, label_names, normalised_label, split_chunks
 from veriglot.plugins import packaged
 from veriglot.records import Evidence, Pointer, Prediction, Record, Sample, Span, Status, Task, Word
 from veriglot.records.languages import base_tag, get_language
@@ -130,7 +130,7 @@ def _pieces(response: str, tokens: Tokens, room: int) -> tuple[list[Range], int]
     bounds = tokens.bounds(response)
     if len(bounds) <= room:
         return [(0, len(response))], len(bounds)
-    pieces = stretches(response, bounds, room, overlap=True)
+    pieces = split_chunks(response, bounds, room, overlap=True)
     return pieces, max(tokens.count(response[start:end]) for start, end in pieces)
 
 
@@ -154,7 +154,7 @@ def _parts(prompt: Prompt, number: int, passage: Evidence, tokens: Tokens, budge
     text, cuts = passage.text, [(0, len(passage.text))]
     if tokens.count(prompt.line(number, text)) > budget:
         around = tokens.count(prompt.line(number, ""))
-        cuts = stretches(text, tokens.bounds(text), max(budget - around, 1), overlap=True)
+        cuts = split_chunks(text, tokens.bounds(text), max(budget - around, 1), overlap=True)
     return [
         _Part(Pointer(str(passage.id), start, end), part, tokens.count(prompt.line(number, part)))
         for start, end in cuts
@@ -542,7 +542,7 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
         )
 
     def _plan(self, sample: Sample) -> _Plan | NotScored:
-        resolved = admit(sample)
+        resolved = check_sample(sample)
         if isinstance(resolved, NotScored):
             return resolved
         base = base_tag(resolved.tag).lower()
@@ -552,7 +552,7 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
             return NotScored(Status.UNSUPPORTED_LANGUAGE, reason)
         words = word_bounds(sample.response, resolved.tag)
         if not len(words) or not any(len(word_bounds(passage)) for passage in sample.passages):
-            return without_words(sample)
+            return no_words(sample)
         prompt = prompt_for(self._format, sample, self._prompt_language or base)
         pairs = arranged(prompt, sample.evidence, sample.response, self._tokens, self._room)
         notes = [*resolved.notes, *evidence_notes(sample, resolved), "calibration:none"]

@@ -21,7 +21,7 @@ from veriglot.detectors.reader.detector import (
     join_features,
     save_network,
 )
-from veriglot.encoders.e5 import packed
+from veriglot.encoders.e5 import quantise
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import write_json
 
@@ -51,7 +51,7 @@ def learned(seed: int = 0) -> dict[str, Any]:
     for layer in range(_FIRST, LAYERS):
         for name in ("q", "k", "v", "ao", "fi", "fo"):
             rows, columns = (INNER if name == "fi" else WIDTH), (INNER if name == "fo" else WIDTH)
-            weights, scales = packed(normal(rows, columns).astype(np.float32))
+            weights, scales = quantise(normal(rows, columns).astype(np.float32))
             arrays |= {f"l{layer}.{name}.w": weights, f"l{layer}.{name}.scales": scales}
             arrays[f"l{layer}.{name}.b"] = normal(rows)
         for name in ("aln", "oln"):

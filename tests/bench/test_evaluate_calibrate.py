@@ -12,7 +12,7 @@ from labelled_texts import annotation
 
 from json_lines import write_lines
 from settings_file import main
-from veriglot.detectors.calibration import Calibration, curved
+from veriglot.detectors.calibration import Calibration, apply_curve
 from veriglot.records import Evidence, Sample
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def test_detect_and_evaluate_apply_it(data: Path, tmp_path: Path, capsys: pytest
         given = level.of("en", "Latn").curve
         assert given is not None
         for word, old in zip(row["words"], before.words or (), strict=True):
-            assert word["confidence"] == pytest.approx(curved(given, np.array([old.confidence]))[0], abs=1e-4)
+            assert word["confidence"] == pytest.approx(apply_curve(given, np.array([old.confidence]))[0], abs=1e-4)
     assert _evaluate(data, *DETECTOR, "--calibration", out, "--json") == 0
     assert json.loads(capsys.readouterr().out)["about"]["detector"].startswith("calibrated@")
 

@@ -179,7 +179,7 @@ def test_an_output_without_counted_verdicts_passes_no_limit(source: Path, tmp_pa
 def test_the_summary_tells_of_reader_where_it_is_not_installed(
     veriglot: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_reader: bool
 ) -> None:
-    monkeypatch.setattr("veriglot.detectors.registry.load_if_here", lambda _: object() if has_reader else None)
+    monkeypatch.setattr("veriglot.detectors.registry.load_if_installed", lambda _: object() if has_reader else None)
     built = "The mill was built in 1897 beside the river, and people of the village still use it."
     rows = write_rows(tmp_path / "in.jsonl", ("de", "Die Mühle steht seit 1879 am Fluss.", built))
     outcome = veriglot("detect", rows, "--detector", "grounding")

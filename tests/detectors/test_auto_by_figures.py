@@ -10,7 +10,7 @@ import pytest
 from many_languages import TEXTS
 from told_words import plugged_in
 
-from veriglot.detectors.auto import Known, Recorded, RecordedFigure, runs_here
+from veriglot.detectors.auto import BenchDetector, Recorded, RecordedFigure, runs_here
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import UsageError
 from veriglot.records import Evidence, Sample, Task
@@ -155,4 +155,4 @@ def test_detectors_are_compared_on_the_data_that_they_share() -> None:
         ("a", 0.2),
     ]
     assert found.ranking("fr", "evidence", among) == []
-    assert [known.name for known, _ in found.ranking("de", "evidence", [Known("c", (), "c@1")])] == ["c"]
+    assert [known.name for known, _ in found.ranking("de", "evidence", [BenchDetector("c", (), "c@1")])] == ["c"]

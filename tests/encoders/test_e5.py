@@ -11,7 +11,7 @@ from multilingual import ODD, SENTENCES, UNRELATED
 
 from tiny_e5 import BEGIN, END, HEADS, INNER, LAYERS, ROOM, WIDTH, write_e5
 from veriglot.encoders.base import Encoder, load_encoder
-from veriglot.encoders.e5 import Tokeniser, padded, tokenizer_of, transformers_folder
+from veriglot.encoders.e5 import Tokeniser, pad_pairs, tokenizer_of, transformers_folder
 from veriglot.errors import WeightsError
 from veriglot.hub import registry
 from veriglot.text.segmentation import sentences, word_bounds
@@ -116,7 +116,7 @@ def test_its_checkpoint_of_transformers_is_the_same_network(
     given = tokenizer("the weather", "a")
     sequence = Tokeniser(path).pair([], Tokeniser(path).tokens("a")[0], Tokeniser(path).tokens("the weather")[0])
     assert tuple(given["input_ids"]) == sequence.ids  # as the reader's: the second text is the response
-    _, _, parts = padded([sequence])
+    _, _, parts = pad_pairs([sequence])
     assert given["token_type_ids"] == parts[0].argmax(-1).tolist()
     types = transformers.AutoModel.from_pretrained(learned).embeddings.token_type_embeddings.weight
     np.testing.assert_allclose((types[1] - types[0]).detach().float(), np.ones(WIDTH), atol=1e-3)

@@ -11,7 +11,7 @@ pytest.importorskip("tokenizers", reason="needs the extra `reader`: pip install 
 pytest.importorskip("onnx", reason="needs the extra `reader`: pip install 'veriglot[reader]'")
 
 from tiny_e5 import WIDTH, write_e5
-from veriglot.encoders.e5 import BLOCK, PARTS, E5File, E5Reader, Tokeniser, packed, padded
+from veriglot.encoders.e5 import BLOCK, PARTS, E5File, E5Reader, Tokeniser, pad_pairs, quantise
 from veriglot.errors import WeightsError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_packed_numbers_are_near_those_that_were_packed() -> None:
     matrix = np.random.default_rng(0).normal(0, 0.1, (6, 3 * BLOCK)).astype(np.float32)
     matrix[2, :BLOCK] = 0.0
-    numbers, scales = packed(matrix)
+    numbers, scales = quantise(matrix)
     assert (numbers.shape, scales.shape) == ((6, 3, BLOCK), (6, 3))
     assert (numbers.dtype, scales.dtype) == (np.uint8, np.float16)
     again = ((numbers.astype(np.float32) - 8) * scales.astype(np.float32)[..., None]).reshape(matrix.shape)
@@ -46,7 +46,7 @@ def test_packed_numbers_are_near_those_that_were_packed() -> None:
 def test_sequences_are_padded_with_their_parts(path: Path) -> None:
     tokeniser = Tokeniser(path)
     pairs = [tokeniser.pair(*(tokeniser.tokens(text)[0] for text in texts)) for texts in TEXTS]
-    ids, mask, parts = padded(pairs)
+    ids, mask, parts = pad_pairs(pairs)
     assert mask.sum(axis=1).tolist() == [len(pair.ids) for pair in pairs]
     assert parts.shape == (*ids.shape, len(PARTS))
     for nth, pair in enumerate(pairs):

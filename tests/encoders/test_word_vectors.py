@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.encoders.base import Tokens
+from veriglot.encoders.base import TokenVectors
 
 EDGES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=12)
 WORDS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 8)), max_size=8)
 
 
-def encoded(bounds: list[tuple[int, int]]) -> Tokens:
+def encoded(bounds: list[tuple[int, int]]) -> TokenVectors:
     vectors = np.random.default_rng(0).normal(size=(len(bounds), 3)).astype(np.float32)
-    return Tokens(np.array(bounds, np.int64).reshape(-1, 2), vectors)
+    return TokenVectors(np.array(bounds, np.int64).reshape(-1, 2), vectors)
 
 
 @pytest.mark.fuzz

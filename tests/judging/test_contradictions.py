@@ -21,8 +21,8 @@ def words_of(text: str, language: str) -> Words:
     starts = [start for start, _ in sentences(text, language)]
     words = [text[start:end].lower() for start, end in bounds.tolist()]
     stems = np.array([int.from_bytes(word[:5].encode("utf-8", "replace")[-8:]) for word in words], np.uint64)
-    telling = np.array([len(word) >= _LONG or not word.isascii() for word in words], bool)
-    return Words(text, bounds, np.searchsorted(starts, bounds[:, 0], side="right") - 1, stems, telling)
+    content = np.array([len(word) >= _LONG or not word.isascii() for word in words], bool)
+    return Words(text, bounds, np.searchsorted(starts, bounds[:, 0], side="right") - 1, stems, content)
 
 
 def contradicted(response: str, evidence: str, language: str, question: str | None = None) -> list[str]:
@@ -137,7 +137,7 @@ def test_a_rise_that_numbers_contradict_is_told(language: str, response: str, wo
         ("xx", "Ada Bell was succeeded by Bo Hahn.", "Bo Hahn was succeeded by Ada Bell, who came late.", None),
     ],
 )  # fmt: skip
-def test_relations_that_are_turned_round(language: str, evidence: str, response: str, words: list[str] | None) -> None:
+def test_swapped_roles(language: str, evidence: str, response: str, words: list[str] | None) -> None:
     marked = contradicted(response, evidence, language)
     assert marked == words if words is not None else len(marked) > 1
     assert not contradicted(evidence, evidence, language)

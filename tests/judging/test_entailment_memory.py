@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytest.importorskip("transformers")
 
-from veriglot.judging.nli_classifier import Memory
+from veriglot.judging.nli_classifier import PairCache
 
 pytestmark = pytest.mark.slow
 
@@ -26,15 +26,15 @@ ROW = np.array([0.1, 0.2, 0.7], np.float32)
 
 
 def test_pairs_are_told_apart() -> None:
-    memory, other = Memory("one", 10), Memory("other", 10)
+    memory, other = PairCache("one", 10), PairCache("other", 10)
     pairs = [("a", "b"), ("b", "a"), ("ab", ""), ("", "ab"), ("a", "b\ud800")]
     keys = {memory.key(*pair) for pair in pairs} | {other.key(*pair) for pair in pairs}
     assert len(keys) == 2 * len(pairs)
-    assert memory.key("a", "b") == Memory("one", 3).key("a", "b")
+    assert memory.key("a", "b") == PairCache("one", 3).key("a", "b")
 
 
 def test_the_least_recently_used_are_forgotten_first() -> None:
-    memory = Memory("m", 2)
+    memory = PairCache("m", 2)
     keys = [memory.key(text, "") for text in "abc"]
     memory.put({keys[0]: ROW})
     memory.put({keys[1]: ROW})
@@ -42,17 +42,17 @@ def test_the_least_recently_used_are_forgotten_first() -> None:
     memory.known([keys[0]])
     memory.put({keys[2]: ROW})
     assert set(memory.known(keys)) == {keys[0], keys[2]}
-    none = Memory("m", 0)
+    none = PairCache("m", 0)
     none.put({keys[0]: ROW})
     assert none.known(keys) == {}
 
 
 def test_a_file_remembers_more_than_fits_and_keeps_exact_numbers(tmp_path: Path) -> None:
-    memory = Memory("m", 5, tmp_path / "new" / "cache")
+    memory = PairCache("m", 5, tmp_path / "new" / "cache")
     rows = {memory.key(str(number), ""): np.random.default_rng(number).random(3, np.float32) for number in range(2_000)}
     memory.put(rows)
     assert len(memory) == 5
-    again = Memory("m", 5, tmp_path / "new" / "cache")
+    again = PairCache("m", 5, tmp_path / "new" / "cache")
     found = again.known([*rows, memory.key("unknown", "")])
     assert set(found) == set(rows)
     assert all((found[key] == row).all() for key, row in rows.items())
@@ -81,7 +81,7 @@ def test_another_process_judges_nothing_twice(bert: Path, tmp_path: Path) -> Non
 def test_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(UsageError, match="cache"):
-        Memory("m", 1, tmp_path / "file")
+        PairCache("m", 1, tmp_path / "file")
     (tmp_path / "entailment.sqlite").write_bytes(b"no database at all, but some other file" * 50)
     with pytest.raises(UsageError, match="cache"):
-        Memory("m", 1, tmp_path)
+        PairCache("m", 1, tmp_path)

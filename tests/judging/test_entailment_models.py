@@ -14,7 +14,7 @@ from tiny_nli import POSITIONS, TEXTS, byte_tokenizer, write_nli
 
 from programs import printed
 from veriglot.errors import UnknownNameError, UsageError, WeightsError
-from veriglot.judging.classifiers import Tokens
+from veriglot.judging.classifiers import LockedTokenizer
 from veriglot.judging.nli import load_entailment
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ ODD = [("", "a"), ("a", ""), ("\ud800 The lighthouse", "half \udfff"), ("a\x00b\
 
 
 @pytest.fixture(scope="module")
-def bytes_tokens() -> Tokens:
-    return Tokens(byte_tokenizer(), "bytes")
+def bytes_tokens() -> LockedTokenizer:
+    return LockedTokenizer(byte_tokenizer(), "bytes")
 
 
 def direct(folder: Path, pairs: list[tuple[str, str]]) -> NDArray[np.float64]:
@@ -76,7 +76,7 @@ def test_a_long_premise_gets_the_greatest_of_its_windows(checkpoint: Path) -> No
     hypothesis = TEXTS[0][:15]
     tokens = model._tokens  # type: ignore[attr-defined]
     room = POSITIONS - tokens.special - tokens.count(hypothesis)
-    windows = [LONG[start:end] for start, end in tokens.stretches(LONG, room, overlap=True)]
+    windows = [LONG[start:end] for start, end in tokens.split_chunks(LONG, room, overlap=True)]
     assert len(windows) > 5
     rows = direct(checkpoint, [(window, hypothesis) for window in windows])
     entailed, contradicted = rows[:, 0].max(), rows[:, 2].max()
@@ -115,9 +115,9 @@ def test_no_text_can_write_a_special_token(checkpoint: Path) -> None:
     room=st.integers(5, 30),
     overlap=st.booleans(),
 )
-def test_stretches_of_any_text_fit_the_network(bytes_tokens: Tokens, text: str, room: int, overlap: bool) -> None:
+def test_chunks_of_any_text_fit_the_network(bytes_tokens: LockedTokenizer, text: str, room: int, overlap: bool) -> None:
     """Tokens of single bytes are the hardest: several share one character, and none may be cut."""
-    found = bytes_tokens.stretches(text, room, overlap=overlap)
+    found = bytes_tokens.split_chunks(text, room, overlap=overlap)
     assert all(bytes_tokens.count(text[start:end]) <= room for start, end in found)
     assert {place for start, end in found for place in range(start, end)} == set(range(len(text)))
 

@@ -15,7 +15,7 @@ from veriglot.judging.base import (
     evidence_notes,
     has_fact_rules,
 )  # fmt: skip
-from veriglot.judging.nli import ClaimReader, claims_of, declared_for, hold, premises_of
+from veriglot.judging.nli import ClaimReader, claims_of, declared_for, judge_claims, premises_of
 from veriglot.records import Evidence, Sample, Task
 from veriglot.text.segmentation import words
 
@@ -34,23 +34,23 @@ MODEL = Scripted({(f"p{place}", claim): row for claim, rows in TABLE.items() for
 
 
 def test_the_metrics_by_hand() -> None:
-    (found,) = hold(MODEL, [(list(TABLE), ["p0", "p1", "p2"])])
+    (found,) = judge_claims(MODEL, [(list(TABLE), ["p0", "p1", "p2"])])
     columns = (found.entailment, found.contradiction, found.difference, found.unverified, found.nearest, found.opposed)
     np.testing.assert_allclose(np.stack(columns, 1), list(BY_HAND.values()), atol=1e-12)
 
 
 def test_tasks_do_not_mix() -> None:
     tasks = [(["a"], ["p1", "p2"]), (["b", "c"], ["p0"]), (["c"], ["p2", "p1", "p0"])]
-    together = hold(MODEL, tasks)
+    together = judge_claims(MODEL, tasks)
     for task, found in zip(tasks, together, strict=True):
-        (alone,) = hold(MODEL, [task])
+        (alone,) = judge_claims(MODEL, [task])
         for name in ("entailment", "contradiction", "nearest", "opposed"):
             np.testing.assert_array_equal(getattr(found, name), getattr(alone, name))
     assert [found.entailment.tolist() for found in together] == [[0.3], [0.2, 0.1], [0.15]]
     model = FindsWords()
-    hold(model, [(["x"] * 300, ["y"] * 200)] * 3)
+    judge_claims(model, [(["x"] * 300, ["y"] * 200)] * 3)
     assert model.asked == [60000, 60000, 60000], "memory is bounded by what is asked at a time"
-    assert hold(model, []) == []
+    assert judge_claims(model, []) == []
 
 
 def test_claims_hold_each_word_once() -> None:

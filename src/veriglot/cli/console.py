@@ -176,7 +176,7 @@ class Account:
 
     def close(self) -> int:
         """Say what became of the rows; returns the exit code."""
-        from veriglot.detectors.registry import load_if_here
+        from veriglot.detectors.registry import load_if_installed
 
         self._tell_repairs()
         rows, reused = self.tally.rows, self.tally.reused
@@ -197,7 +197,7 @@ class Account:
         for status, row in (("failed", "failed row"), ("unsupported_language", "row in an unsupported language")):
             if reason := self.tally.reasons.get(status):
                 self.warn(f"the first {row}: {reason}")
-        if self.tally.foreign and load_if_here("reader") is None:
+        if self.tally.foreign and load_if_installed("reader") is None:
             self.warn(
                 f"judged without reader, which compares meanings, also across languages: {self.tally.foreign:,}. Type"
                 " pip install 'veriglot[reader]', and leave out --detector."

@@ -1,4 +1,4 @@
-"""Calibrations as files, curves by script fitted on labels, and the detector `calibrated` that applies one."""
+"""Calibration files with curves by script, and the detector `calibrated` that applies one to another detector."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def sigmoid(values: Float64s) -> Float64s:
     return 0.5 * (1.0 + np.tanh(0.5 * values))
 
 
-# Curves from what a detector says to how often it is right: Platt's line, and a monotone step-free map.
+# Calibration curves from confidence to probability: Platt scaling, and isotonic regression with interpolation.
 #
-# A curve never falls, so that calibrating changes no ranking inside one script.
+# A curve never falls, so calibration keeps the ranking within a script.
 
 
-_EDGE = 0.5 * 10.0**-DIGITS  # confidences of 0 and 1, which have no logit, count as half a step from there
+_EDGE = 0.5 * 10.0**-DIGITS  # confidences of 0 and 1 have no logit; they move inwards by half a step
 
 
 class Platt(Record, tag_field="kind", tag="platt"):
@@ -77,11 +77,11 @@ class Platt(Record, tag_field="kind", tag="platt"):
 
 
 class Isotonic(Record, tag_field="kind", tag="isotonic"):
-    """A probability by straight lines between points (Zadrozny and Elkan 2002); flat before and after them.
+    """Isotonic regression (Zadrozny and Elkan 2002), linear between its points and constant outside of them.
 
     Attributes:
-        logits: where the points lie, rising.
-        values: the probability at each, never falling.
+        logits: of the points, increasing.
+        values: their probabilities, never falling.
     """
 
     logits: tuple[float, ...]
@@ -100,13 +100,13 @@ Curve = Platt | Isotonic
 
 
 def logit(confidences: Float64s) -> Float64s:
-    """The log odds of confidences from 0 to 1, rounded to `DIGITS` and kept from the ends; NaN stays NaN."""
+    """Log odds of confidences, which are rounded to `DIGITS` and clipped away from 0 and 1; NaN stays NaN."""
     clipped = np.clip(np.round(confidences, DIGITS), _EDGE, 1.0 - _EDGE)
     return np.log(clipped / (1.0 - clipped))
 
 
-def curved(curve: Curve, confidences: Float64s) -> Float64s:
-    """Calibrated probabilities, rounded to `DIGITS`, of the same shape; NaN stays NaN."""
+def apply_curve(curve: Curve, confidences: Float64s) -> Float64s:
+    """Calibrated probabilities, rounded to `DIGITS`, in the same shape; NaN stays NaN."""
     odds = logit(confidences)
     if isinstance(curve, Platt):
         return np.round(sigmoid(curve.slope * odds + curve.offset), DIGITS)
@@ -115,10 +115,10 @@ def curved(curve: Curve, confidences: Float64s) -> Float64s:
     return np.round(values, DIGITS)
 
 
-def lowest(curve: Curve, threshold: float) -> float:
-    """The lowest confidence, of `DIGITS` digits, that a curve takes to a threshold or above; 1.0 where none is."""
+def lowest_confidence(curve: Curve, threshold: float) -> float:
+    """The lowest confidence (in steps of `DIGITS` digits) with a calibrated value from `threshold` on; 1.0 if none."""
     grid = np.linspace(0.0, 1.0, 10**DIGITS + 1)
-    reached = np.flatnonzero(curved(curve, grid) >= threshold)
+    reached = np.flatnonzero(apply_curve(curve, grid) >= threshold)
     return float(np.round(grid[reached[0]], DIGITS)) if len(reached) else 1.0
 
 
@@ -126,13 +126,13 @@ Source = Literal["words", "spans"]
 
 
 class Versioned(Record, kw_only=True):
-    """The content of a JSON file that a command wrote and that says its format.
+    """Content of a JSON file that states its format.
 
     Attributes:
-        known: the format, name and version.
-        what: what the file is, for messages.
-        command: what makes such a file.
-        format: that of the file.
+        known: the supported format, with its version.
+        what: kind of file, for messages.
+        command: the command that writes such files.
+        format: format of this file.
     """
 
     known: ClassVar[str]
@@ -143,10 +143,10 @@ class Versioned(Record, kw_only=True):
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """Read such a file.
+        """Read a file.
 
         Raises:
-            InputError: there is none, or it is something else.
+            InputError: it is missing or has another format.
         """
         remedy = f"Make one with {cls.command}."
         try:
@@ -165,14 +165,14 @@ class Versioned(Record, kw_only=True):
 
 
 class WordCurve(Record):
-    """How a detector's confidences become probabilities, in one script.
+    """Calibration of a detector's confidences in one script.
 
     Attributes:
-        curve: of what has a confidence; None where nothing had one.
-        unmarked: for detectors that give spans alone, the share of words outside spans that are unsupported.
-        verdict: for detectors that give spans alone, the share of words inside spans that are; for spans without a
-            confidence.
-        languages: base tags of the languages that it was fitted on; empty for the default.
+        curve: for words or spans with a confidence; None if nothing in the labels had one.
+        unmarked: for detectors that only give spans, the share of unsupported words outside of spans.
+        verdict: for detectors that only give spans, the share of unsupported words inside spans; used for spans without
+            a confidence.
+        languages: base tags of the languages of the fit; empty for the default.
     """
 
     curve: Curve | None
@@ -184,11 +184,11 @@ class WordCurve(Record):
         """The calibrated probability of each word, or of each response, shape (n,).
 
         Args:
-            given: the detector's confidences, NaN where there is none, shape (n,).
-            inside: whether a span overlaps each word, shape (n,); it counts for spans alone.
+            given: the detector's confidences, NaN if there is none, shape (n,).
+            inside: whether a span overlaps each word, shape (n,); used only with source `spans`.
             source: what the curve was fitted on.
         """
-        known = np.full(given.shape, np.nan) if self.curve is None else curved(self.curve, given)
+        known = np.full(given.shape, np.nan) if self.curve is None else apply_curve(self.curve, given)
         if source == "words":
             return known
         assert self.verdict is not None
@@ -205,31 +205,31 @@ FittedT = TypeVar("FittedT", bound=_Fitted)
 
 
 class ByScript(Record, Generic[FittedT]):
-    """What was fitted by script, and the default for everything else."""
+    """Fits by ISO 15924 script, and the default for all other texts."""
 
     default: FittedT
     scripts: dict[str, FittedT] = {}
 
     def covers(self, tag: str | None, script: str | None) -> bool:
-        """Whether a language has something of its own script that was fitted on texts of the language."""
+        """Whether the fit of the script included texts of the language."""
         fitted = self.scripts.get(script or "")
         return fitted is not None and (tag or "").split("-")[0] in fitted.languages
 
     def of(self, tag: str | None, script: str | None) -> FittedT:
-        """What holds for a language in a script."""
+        """The fit for a language in a script."""
         return self.scripts[script] if script is not None and self.covers(tag, script) else self.default
 
 
 class Measured(Estimate):
-    """One figure of a fit, on texts that the fit had not seen, with its 95% interval over texts.
+    """One metric of a fit on held-out texts, with its 95% interval over texts.
 
     Attributes:
         level: `word` or `response`.
         script: ISO 15924 code, or `all`.
-        what: what was measured, such as `given` or `calibrated`.
+        what: the confidences that were measured, such as `given` or `calibrated`.
         name: `ece`, `brier`, `average_precision`, `auroc` or `f1`.
-        units: words or responses.
-        texts: how many were drawn again as wholes.
+        units: number of words or responses.
+        texts: number of texts, which were resampled as wholes.
     """
 
     level: str
@@ -245,15 +245,15 @@ class Calibration(Versioned, kw_only=True):
 
     Attributes:
         detector: name and revision of the detector that was calibrated.
-        settings: its signature, without the threshold where words were calibrated; None where it has none.
-        source: whether it gave confidences of words, or spans alone.
+        settings: its signature, without the threshold if words were calibrated; None if it has no signature.
+        source: `words` if it gave word confidences, `spans` if it only gave spans.
         method: `platt` or `isotonic`.
-        threshold: calibrated confidence from which a word is marked by default: where F1 of words was best.
-        words: for words; None where there was nothing to fit.
-        responses: for the score of a response; None where there was nothing to fit.
-        quality: what was measured by cross-fitting.
+        threshold: calibrated confidence from which a word is marked by default: the one with the best F1 of words.
+        words: curves of words.
+        responses: curves of response scores; None if there was nothing to fit.
+        quality: metrics by cross-fitting.
         data: the labels.
-        signature: one line that says how it was made.
+        signature: one line with all settings of the fit.
     """
 
     known = "veriglot-calibration/1"
@@ -285,7 +285,7 @@ class Calibration(Versioned, kw_only=True):
 
 
 def settings_of(signature: str | None) -> str | None:
-    """A signature without its threshold, which moves spans but no confidence."""
+    """A signature without its threshold, which changes spans but no confidences."""
     if signature is None:
         return None
     return "|".join(part for part in signature.split("|") if not part.startswith("threshold:"))
@@ -293,13 +293,13 @@ def settings_of(signature: str | None) -> str | None:
 
 @dataclass(frozen=True)
 class Reading:
-    """The words of a response as a prediction sees them.
+    """The words of a response as a prediction judges them.
 
     Attributes:
         bounds: half-open ranges in the response, shape (n, 2).
-        confidences: probability that each word is unsupported, shape (n,); NaN where the detector gave none.
-        marked: which words a span overlaps, shape (n,).
-        source: whether the detector gave confidences of words, or spans alone.
+        confidences: probability that each word is unsupported, shape (n,); NaN if the detector gave none.
+        marked: whether a span overlaps each word, shape (n,).
+        source: `words` if the detector gave word confidences, `spans` if it only gave spans.
     """
 
     bounds: Int32s
@@ -309,22 +309,22 @@ class Reading:
 
 
 def predicted_language(sample: Sample, prediction: Prediction | None) -> tuple[str | None, str | None]:
-    """The BCP 47 tag and the script of a response: as the detector said, as given, or told from the text; or None."""
+    """BCP 47 tag and script of a response: from the prediction, the sample, or its text; None if unknown."""
     tag = (prediction.language if prediction is not None else None) or sample.language
     resolved = resolve_language(replace(sample, language=tag))
     return (None, None) if resolved is None else (resolved.tag, resolved.script)
 
 
 def read_words(sample: Sample, prediction: Prediction, bounds: Int32s | None = None) -> Reading:
-    """What a scored prediction says of the words of its response.
+    """The words of a scored prediction, with their confidences.
 
-    Where it has no words, a word has the greatest confidence of the spans that overlap it.
+    If the prediction has no words, a word gets the highest confidence of the spans that overlap it.
 
     Args:
-        sample: what was judged.
+        sample: the sample of the prediction.
         prediction: of any detector, with status `scored`.
-        bounds: half-open ranges in the response, in order, shape (n, 2), so that several detectors can be laid over
-            each other; None for the prediction's own words, or else those of the response.
+        bounds: words as half-open ranges in the response, in order, shape (n, 2), to align several detectors; None for
+            the prediction's own words, or else those of the response.
     """
     spans = prediction.spans or ()
     if prediction.words is not None:
@@ -353,27 +353,27 @@ def span_of_each(bounds: Int32s, spans: Sequence[Span]) -> Int64s:
 
 
 _HALF_A_STEP = 0.5e-4
-_OVERTAKEN = ("calibration:", "words:no confidences")  # notes that hold of what was given, and no more
+_OUTDATED = ("calibration:", "words:no confidences")  # notes that no longer hold after calibration
 
 
 class Calibrated(Configured):
-    """Puts a calibration that was fitted on labels between a detector and whoever reads its confidences.
+    """Wraps a detector and applies a calibration that was fitted on labels.
 
-    Words get calibrated probabilities, spans are made of them anew, and the score of the response is calibrated where
-    the labels allowed it. A detector that gives spans alone gets words: those outside its spans have the share of such
-    words that was unsupported in the labels. A prediction of a language that the calibration was not fitted on
-    carries the note `calibration:default`. See `docs/ensembles.md`.
+    Words get calibrated probabilities, spans are built from them again, and the score of the response is calibrated if
+    the labels allowed it. For a detector that only gives spans, words outside of spans get the share of such words that
+    was unsupported in the labels. Predictions in a language outside of the fit have the note `calibration:default`. See
+    `docs/ensembles.md`.
 
     Args:
-        detector: the name of the detector, or what makes it of `threshold` and `words`; it has to be picklable.
+        detector: the name of a detector, or a picklable function that takes `threshold` and `words` and returns one.
         calibration: a file that `veriglot evaluate --calibrate` wrote for that detector.
         threshold: calibrated confidence from which a word is marked, 0 to 1; None takes that of the file.
-        words: whether predictions carry every word.
-        options: further options of a detector that is named.
+        words: whether predictions include every word.
+        options: further options of a detector given by name.
 
     Raises:
-        InputError: the file is missing or no calibration.
-        UsageError: it was fitted for another detector, or for other settings of this one.
+        InputError: the file is missing or is not a calibration.
+        UsageError: the calibration was fitted for another detector or other settings.
     """
 
     def __init__(
@@ -397,12 +397,12 @@ class Calibrated(Configured):
 
     @cached_property
     def name(self) -> str:
-        """`calibrated@`, the detector within and its revision, and a hash of the calibration."""
+        """`calibrated@`, the wrapped detector and its revision, and a hash of the calibration."""
         return f"calibrated@{self._inner.name.replace('@', '-')}+{self._file.revision}"
 
     @property
     def taxonomy(self) -> str:
-        """Taxonomy of the detector within."""
+        """Taxonomy of the wrapped detector."""
         return self._inner.taxonomy
 
     @property
@@ -412,7 +412,7 @@ class Calibrated(Configured):
 
     @cached_property
     def signature(self) -> str:
-        """Name, the settings of the detector within as a hash, calibration, threshold and unit in one line."""
+        """Name, a hash of the wrapped detector's settings, calibration, threshold and unit in one line."""
         return signature(
             detector=self.name,
             within=digest([self._settings or ""])[:12],
@@ -425,7 +425,7 @@ class Calibrated(Configured):
         """Judge a batch: one prediction per sample, in order."""
         predictions = self._inner.predict(samples)
         if [prediction.id for prediction in predictions] != [sample.id for sample in samples]:
-            return predictions  # the detector breaks its protocol; whoever holds it to that is to see how
+            return predictions  # passed on, so that the caller's check of the protocol reports it
         return [self._calibrated(sample, own) for sample, own in zip(samples, predictions, strict=True)]
 
     @property
@@ -434,14 +434,14 @@ class Calibrated(Configured):
         return settings_of(own) if self._file.source == "words" else own
 
     def _threshold_within(self) -> float | None:
-        """The threshold at which the detector marks at least what is marked here, so that all of it has a type.
+        """A threshold at which the wrapped detector marks at least the words marked here, so that all have a type.
 
-        Spans alone are asked for at the detector's own threshold, as when they were calibrated.
+        If it only gives spans, None: its own threshold, as in the calibration.
         """
         if self._file.source == "spans":
             return None
         curves = [self._file.words.default, *self._file.words.scripts.values()]
-        first = min(lowest(own.curve, self._threshold) for own in curves if own.curve is not None)
+        first = min(lowest_confidence(own.curve, self._threshold) for own in curves if own.curve is not None)
         return max(0.0, first - _HALF_A_STEP)
 
     def _check(self, path: str | Path) -> None:
@@ -464,7 +464,7 @@ class Calibrated(Configured):
         reading = read_words(sample, prediction)
         curve = self._file.words.of(tag, script)
         confidences = curve.probabilities(reading.confidences, reading.marked, reading.source)
-        notes = tuple(note for note in prediction.notes if not note.startswith(_OVERTAKEN))
+        notes = tuple(note for note in prediction.notes if not note.startswith(_OUTDATED))
         if not self._file.words.covers(tag, script):
             notes = (*notes, "calibration:default")
 
@@ -488,7 +488,7 @@ class Calibrated(Configured):
         curve = self._file.responses.of(tag, script).curve if self._file.responses is not None else None
         if curve is None or prediction.score is None:
             return prediction.score
-        return float(curved(curve, np.array([prediction.score]))[0])
+        return float(apply_curve(curve, np.array([prediction.score]))[0])
 
     def _spans(
         self,
@@ -513,7 +513,7 @@ class Calibrated(Configured):
             return spans
         curve = self._file.words.of(tag, script)
         for span in before:
-            if not marked(reading.bounds, ranges([span])).any():  # without a word in it, such as one of a bracket
+            if not marked(reading.bounds, ranges([span])).any():  # a span without words, such as a bracket
                 given = np.array([np.nan if span.confidence is None else span.confidence])
                 confidence = float(curve.probabilities(given, np.array([True]), "spans")[0])
                 if confidence >= self._threshold:

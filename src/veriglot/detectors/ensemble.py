@@ -1,4 +1,4 @@
-"""The detector `ensemble`: several detectors judge each response; the mean, a learned stack or a vote combines them."""
+"""The detector `ensemble`: combines the confidences of several detectors by their mean or by learned stacking."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ from veriglot.text.segmentation import word_bounds
 if TYPE_CHECKING:
     from veriglot.arrays import Bools, Float64s, Int32s
 
-__all__ = ["Member", "Mix", "Stacked", "Stacking", "features", "mean_of", "read_members"]
+__all__ = ["Member", "Mix", "StackedMember", "Stacking", "features", "mean_of", "read_members"]
 
 
 class Member(StrictRecord, omit_defaults=True):
     """One detector of an ensemble.
 
     Attributes:
-        detector: its name, as `load_detector` takes it, or `package.module:Class` of a class of one's own.
+        detector: its name for `load_detector`, or `package.module:Class` for a custom class.
         calibration: a file that `veriglot evaluate --calibrate` wrote for it, or None.
-        weight: of its confidences in the mean; above 0.
+        weight: weight of its confidences in the mean, above 0.
         options: further options of the detector.
     """
 
@@ -70,7 +70,7 @@ class Member(StrictRecord, omit_defaults=True):
             raise ValueError("threshold and words are options of the ensemble, not of a member")
 
     def load(self, threshold: float | None) -> Detector:
-        """Its detector, calibrated where it has a calibration, with the confidences of words."""
+        """The detector, calibrated if it has a calibration, with word confidences."""
         from veriglot.detectors.registry import load_named
 
         make = partial(load_named, self.detector, **self.options)
@@ -84,14 +84,14 @@ class _Plan(StrictRecord):
 
 
 def read_members(given: str | Sequence[str | Member]) -> tuple[Member, ...]:
-    """The members that are meant.
+    """Parse the members of an ensemble.
 
     Args:
         given: names joined by `+`, the path of a TOML file with a table `[[members]]` for each, or a list of names and
-            members. Calibrations in a file are found from its folder.
+            members. Paths of calibrations in a file are relative to its folder.
 
     Raises:
-        UsageError: fewer than two, or one twice.
+        UsageError: fewer than two members, or a member twice.
         InputError: the file cannot be read.
     """
     if isinstance(given, str):
@@ -122,20 +122,20 @@ def _of_file(path: Path) -> tuple[Member, ...]:
 
 
 _THRESHOLD = 0.5
-_GRAVE = (
+_BY_PRIORITY = (  # the first of these that occurs becomes the status of the ensemble
     Status.FAILED, Status.TOO_LONG, Status.UNSUPPORTED_LANGUAGE, Status.NO_EVIDENCE, Status.NOTHING_TO_COMPARE,
 )  # fmt: skip
-_VOID = ("calibration:", "words:no confidences")  # notes of members that learned weights overtake
+_OUTDATED = ("calibration:", "words:no confidences")  # notes of members that no longer hold after stacking
 _NO_WORDS = "it gives spans alone, without the confidence of each word; calibrate it first, or learn a stack"
 _VERDICT = 2.0  # log odds of a word in a span without a confidence, and minus those of a word in none
 
 
 def features(given: Float64s, inside: Bools) -> Float64s:
-    """What is weighed: the log odds of confidences, and a fixed step either way where there are only spans.
+    """Features for stacking: log odds of confidences; for spans without confidence, plus or minus a constant.
 
     Args:
-        given: confidences, NaN where there is none, any shape.
-        inside: whether a span is there, of the same shape.
+        given: confidences, NaN if there is none, any shape.
+        inside: whether a span overlaps, same shape.
     """
     return np.where(np.isnan(given), np.where(inside, _VERDICT, -_VERDICT), logit(given))
 
@@ -144,9 +144,9 @@ class Mix(Record):
     """A logistic regression on the log odds of the members (stacked generalization, Wolpert 1992).
 
     Attributes:
-        weights: of the members, in order; none negative (Breiman 1996), so that more suspicion is never less.
-        offset: the constant.
-        languages: base tags of the languages that it was fitted on; empty for the default.
+        weights: of the members, in order; not negative (Breiman 1996): a higher confidence never lowers the result.
+        offset: the intercept.
+        languages: base tags of the languages of the fit; empty for the default.
     """
 
     weights: tuple[float, ...]
@@ -158,12 +158,12 @@ class Mix(Record):
             raise ValueError("the weights of a mix are at least one, and none is negative")
 
     def probabilities(self, values: Float64s, there: Bools) -> Float64s | None:
-        """Combined probabilities, rounded, shape (n,); None where no member with a weight is there.
+        """Combined probabilities, rounded, shape (n,); None if no member with a positive weight is available.
 
         Args:
-            values: `features` of the members that are there, shape (n, k).
-            there: which members these are, shape (m,), k of them True. The weights of the rest are made to carry the
-                whole.
+            values: `features` of the available members, shape (n, k).
+            there: whether each member is available, shape (m,), k of them True. Their weights are scaled up to the
+                sum of all weights.
         """
         weights = np.array(self.weights)
         own = weights[there]
@@ -172,8 +172,8 @@ class Mix(Record):
         combined: Float64s = np.round(sigmoid(values @ (own * (weights.sum() / own.sum())) + self.offset), DIGITS)
         return combined
 
-    def lowest(self, threshold: float) -> float:
-        """A confidence that at least one member reaches wherever the mix reaches a threshold."""
+    def lowest_confidence(self, threshold: float) -> float:
+        """If the combined probability reaches the threshold, at least one member reaches this confidence."""
         total = sum(self.weights)
         if threshold <= 0.0 or total == 0.0:
             return 0.0
@@ -181,14 +181,14 @@ class Mix(Record):
         return float(sigmoid(np.array([(target - self.offset) / total]))[0])
 
 
-class Stacked(Record):
-    """A member as it was when the weights were learned.
+class StackedMember(Record):
+    """A member at the time when the weights were learned.
 
     Attributes:
-        member: how it is made.
-        name: its name and revision.
-        settings: its signature, without the threshold where it gave words.
-        source: whether it gave confidences of words, or spans alone.
+        member: name and options.
+        name: name and revision of the detector.
+        settings: its signature, without the threshold if it gave words.
+        source: `words` if it gave word confidences, `spans` if it only gave spans.
     """
 
     member: Member
@@ -202,19 +202,19 @@ class Stacking(Versioned, kw_only=True):
 
     Attributes:
         members: in the order of the weights.
-        threshold: combined confidence from which a word is marked by default: where F1 of words was best.
-        words: for words.
-        responses: for the score of a response; None where the labels had nothing to fit, and then scores are averaged.
-        quality: what was measured by cross-fitting, of each member, of their mean and of the stack.
+        threshold: combined confidence from which a word is marked by default: the one with the best F1 of words.
+        words: weights for words.
+        responses: weights for response scores; None if there was nothing to fit: then scores are averaged.
+        quality: metrics by cross-fitting, of each member, of their mean and of the stack.
         data: the labels.
-        signature: one line that says how it was made.
+        signature: one line with all settings of the fit.
     """
 
     known = "veriglot-stacking/1"
     what = "file of ensemble weights"
     command = "veriglot train stacking"
 
-    members: tuple[Stacked, ...]
+    members: tuple[StackedMember, ...]
     threshold: float
     words: ByScript[Mix]
     responses: ByScript[Mix] | None
@@ -223,14 +223,14 @@ class Stacking(Versioned, kw_only=True):
     signature: str
 
     def threshold_within(self, index: int, threshold: float) -> float | None:
-        """Low enough for all scripts; None, its own, for a member that gave spans alone when weights were learned."""
+        """A threshold for a member, low enough for all scripts; None (its own) if it only gave spans in the fit."""
         if self.members[index].source == "spans":
             return None
         mixes = [self.words.default, *self.words.scripts.values()]
-        return max(0.0, min(mix.lowest(threshold) for mix in mixes) - 10.0**-DIGITS)
+        return max(0.0, min(mix.lowest_confidence(threshold) for mix in mixes) - 10.0**-DIGITS)
 
     def score(self, given: Float64s, there: Bools, tag: str | None, script: str | None) -> float | None:
-        """That of a response from the members' (1, k): the plain mean where no weights could be learned."""
+        """The response score from the members' scores (1, k); their plain mean if no weights were learned."""
         if self.responses is None:
             return round(float(given.mean()), DIGITS)
         mix = self.responses.of(tag, script)
@@ -250,13 +250,13 @@ class Stacking(Versioned, kw_only=True):
 
 
 def mean_of(given: Float64s, weights: Float64s) -> Float64s:
-    """The weighted mean of the members' confidences (n, k), rounded, shape (n,): where it marks, one of them does."""
+    """Weighted mean of the members' confidences (n, k), rounded, shape (n,); some member is at least as high."""
     mean: Float64s = np.round(given @ (weights / weights.sum()), DIGITS)
     return mean
 
 
 class _Loaded(Record):
-    """A member that is here: its index among all, its detector, and its types as those of the ensemble."""
+    """An available member: its index among all members, and its types mapped to the ensemble's taxonomy."""
 
     index: int
     detector: Detector
@@ -267,15 +267,15 @@ class _Loaded(Record):
 def _labeller(
     bounds: Int32s, scored: Sequence[tuple[_Loaded, Prediction]], given: Float64s
 ) -> Callable[[int, int], SpanLabel]:
-    """Types and pointers of the words from one to another.
+    """A function that returns type and pointers of a half-open range of words.
 
-    Each member gives each word's type its weight times its confidence in the word; one without a confidence gives its
-    weight. The type with most wins, and of several equal ones that which was met first.
+    Members vote for the types of their spans: each word adds weight * confidence, or the weight if it has no
+    confidence. The type with the highest sum wins; among equal ones, the first.
 
     Args:
         bounds: the words, shape (n, 2).
         scored: the members with their predictions.
-        given: their confidences of the words, NaN where there is none, shape (n, k).
+        given: their confidences of the words, NaN if there is none, shape (n, k).
     """
     spans_of_words = [span_of_each(bounds, prediction.spans or ()) for _, prediction in scored]
 
@@ -298,28 +298,28 @@ def _labeller(
 
 
 class Ensemble(BaseDetector[None, Sequence[Prediction]]):
-    """Puts the confidences of several detectors together, word by word. See `docs/ensembles.md`.
+    """Combines the word confidences of several detectors. See `docs/ensembles.md`.
 
-    Without `stacking` the confidence of a word, and the score of the response, is the mean over the members. Spans are
-    runs of words from the threshold on; their type is voted on, and they keep the pointers of the members' spans.
+    Without `stacking`, word confidences and response scores are means over the members. Spans are runs of words that
+    reach the threshold; the members vote on their types, and they get the pointers of the members' spans.
 
-    Where a member cannot judge the language of a sample, or evidence in another one, the others judge it, their weights
-    carrying the whole, and the prediction says who was missing. What a member did not score for another reason is not
-    scored, with that member's status and reason; with `missing="rest"` the others judge that too.
+    If a member does not support the language of a sample or of its evidence, the others judge it with scaled weights,
+    and a note names the missing member. If a member fails for another reason, the sample is not scored and gets that
+    member's status and reason; with `missing="rest"` the others judge it too.
 
     Args:
         members: names joined by `+`, the path of a TOML file, or a list; see `read_members`. None for those of the
-            file of weights.
+            `stacking` file.
         stacking: a file that `veriglot train stacking` wrote; None for the mean.
-        missing: what happens where a member is not installed, or did not score a sample in a language that it judges.
+        missing: `refuse` or `rest`, for members that are not installed or fail on a sample in a supported language.
         taxonomy: of the spans' types; None for that of the first member. Types without a counterpart do not vote.
-        threshold: combined confidence from which a word is marked, 0 to 1; None takes that of the file, or 0.5.
-        words: whether predictions carry every word.
+        threshold: combined confidence from which a word is marked, 0 to 1; None for that of the file, or 0.5.
+        words: whether predictions include every word.
 
     Raises:
         UsageError: fewer than two members, or weights that were learned with other members.
         InputError: a file cannot be read.
-        MissingExtraError, MissingWeightsError: a member is not here, and `missing` does not say to go on without.
+        MissingExtraError, MissingWeightsError: a member is not installed, with `missing="refuse"`.
     """
 
     def __init__(
@@ -348,13 +348,13 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
 
     @cached_property
     def name(self) -> str:
-        """`ensemble@`, the members that are here with their revisions, and a hash of the weights."""
+        """`ensemble@`, the available members with their revisions, and a hash of the weights."""
         names = [member.detector.name.replace("@", "-") for member in self._here]
         return "ensemble@" + "+".join([*names, self._learned.revision] if self._learned else names)
 
     @cached_property
     def signature(self) -> str:
-        """Name, how the members are put together, their settings as hashes, threshold and unit in one line."""
+        """Name, how members are combined, a hash of their settings, threshold and unit in one line."""
         weights = [member.weight for member in self._members]
         combined = "mean " + " ".join(repr(float(weight)) for weight in weights) if len(set(weights)) > 1 else "mean"
         return signature(
@@ -369,7 +369,7 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
         )
 
     def _plan(self, sample: Sample) -> None:
-        """The members decide."""
+        """Nothing: the members prepare the sample themselves."""
 
     def _run(self, plans: Sequence[tuple[Sample, None]]) -> list[Sequence[Prediction] | NotScored]:
         samples = [sample for sample, _ in plans]
@@ -381,11 +381,11 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
         return [*zip(*predictions, strict=True)]
 
     def _load(self, stacking: str | None) -> dict[int, Detector]:
-        """The members that are here by their index, each at the threshold that its types are needed from."""
+        """The available members by index, with thresholds that mark at least the words which the ensemble marks."""
         detectors: dict[int, Detector] = {}
         last: Exception | None = None
         for index, member in enumerate(self._members):
-            threshold: float | None = self._threshold  # a mean that reaches it has a part that does
+            threshold: float | None = self._threshold  # if the mean reaches it, so does a member
             if self._learned is not None:
                 threshold = self._learned.threshold_within(index, self._threshold)
             try:
@@ -416,10 +416,10 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
                 scored.append((member, prediction))
         failed = any(status is not Status.UNSUPPORTED_LANGUAGE for _, status, _ in others)
         if not scored or (failed and self._missing == "refuse"):
-            status = min((status for _, status, _ in others), key=_GRAVE.index)
+            status = min((status for _, status, _ in others), key=_BY_PRIORITY.index)
             return NotScored(status, "; ".join(f"{name}: {reason}" for name, _, reason in others))
-        void = _VOID if self._learned else ()
-        notes = [note for _, prediction in scored for note in prediction.notes if not note.startswith(void)]
+        outdated = _OUTDATED if self._learned else ()
+        notes = [note for _, prediction in scored for note in prediction.notes if not note.startswith(outdated)]
         notes += [f"ensemble:without {name} ({status})" for name, status, _ in others]
         notes += [f"ensemble:without {name} (not installed)" for name in self._absent]
         return self._combined(sample, scored, notes)
@@ -460,7 +460,7 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
     def _word_list(
         self, bounds: Int32s, confidences: Float64s, scored: Sequence[tuple[_Loaded, Prediction]]
     ) -> tuple[Word, ...]:
-        """Every word; a supported one with what the first member points at that points anywhere."""
+        """Every word; supported words get the pointers of the first member that has any."""
         pointers: dict[tuple[int, int], tuple[Pointer, ...]] = {}
         for _, prediction in scored:
             for word in prediction.words or ():
@@ -487,8 +487,8 @@ def _combination(
     return tuple(member.member for member in learned.members), learned
 
 
-def _check(learned: Stacked, detector: Detector, path: str | None) -> None:
-    """Whether name and settings of a member are those that the weights were learned with."""
+def _check(learned: StackedMember, detector: Detector, path: str | None) -> None:
+    """Raise an error unless name and settings of a member are those of the fit."""
     own = settings_of(detector.signature) if learned.source == "words" else detector.signature
     if (detector.name, own) != (learned.name, learned.settings):
         raise UsageError(
@@ -499,7 +499,7 @@ def _check(learned: Stacked, detector: Detector, path: str | None) -> None:
 
 
 def _types(own: str, wanted: str) -> Mapping[str, str]:
-    """The ensemble's type for each of a member's; none where no mapping leads from its taxonomy."""
+    """Mapping from a member's types to the ensemble's; empty if there is no mapping between the taxonomies."""
     try:
         return taxonomy(own).to(wanted)
     except UsageError:

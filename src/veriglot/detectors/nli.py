@@ -1,4 +1,4 @@
-"""The NLI detector: which claims of a response no premise of the evidence entails."""
+"""The NLI detector: marks the claims of a response that no premise of the evidence entails."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from veriglot.judging.base import (
     BaseDetector,
     NotScored,
     ResolvedLanguage,
-    admit,
+    check_sample,
     evidence_notes,
     has_fact_rules,
-    without_words,
+    no_words,
     words_from_confidences,
 )
 from veriglot.judging.nli import ClaimReader, Claims, Entailment, Support
@@ -30,14 +30,12 @@ if TYPE_CHECKING:
 __all__ = []
 
 _CONTRADICTED = 0.5  # the threshold of Kang et al. for CON
-_RULE = 1  # how claims, premises and marks are made; rises when a prediction may change
-_THRESHOLD = 0.5  # that of Kang et al. for ENT: a claim is supported from there on
+_RULE = 1  # version of the rules for claims, premises and marks; raise it when predictions change
+_THRESHOLD = 0.5  # that of Kang et al. for ENT: from there on, a claim is supported
 
 
 class _Judged(NamedTuple):
-    """A claim: its places in the response, the probability `1 - ENT` that the evidence does not support it, its type if
-    it is marked, the premise that supports it best, and what a mark points at.
-    """
+    """A claim: ranges in the response, confidence `1 - ENT`, type of a mark, best premise, and premise of a mark."""
 
     parts: tuple[tuple[int, int], ...]
     confidence: float
@@ -47,7 +45,7 @@ class _Judged(NamedTuple):
 
 
 def _judged(claims: Claims, support: Support) -> Iterator[_Judged]:
-    """Each claim; a mark points at the premise that contradicts it most where one does."""
+    """Each claim; a mark points to the premise that contradicts it most, if any, else to the most supporting one."""
     pointers = [Pointer(premise.passage, premise.start, premise.end) for premise in claims.premises]
     columns = (support.entailment, support.contradiction, support.nearest, support.opposed)
     for claim, entailed, opposing, nearest, opposed in zip(
@@ -63,22 +61,22 @@ def _judged(claims: Claims, support: Support) -> Iterator[_Judged]:
 class NLI(BaseDetector[tuple[ResolvedLanguage, Claims], Support]):
     """Marks the sentences or facts of a response that no premise of the evidence entails (SummaC-ZS with max).
 
-    A claim's confidence is `1 - ENT`: the model's own probability, not a calibrated one, and each prediction says so
-    (`calibration:none`). See `docs/nli.md`.
+    A claim's confidence is `1 - ENT`: the model's probability, without calibration (each prediction has the note
+    `calibration:none`). See `docs/nli.md`.
 
     Args:
-        model: a folder, a name that `veriglot models` lists, or a name on the hub; or an entailment model.
+        model: a folder, a name that `veriglot models` lists, a name on the hub, or an entailment model.
         threshold: confidence from which a claim is marked, 0 to 1; None takes 0.5.
-        words: whether predictions carry every word, each with the confidence of its claim.
-        claim: `sentence` or `fact`: what of the response is held against the evidence, piece by piece.
-        premise_sentences: sentences of the evidence that a claim is held against at a time; 0 for whole passages.
-        question: whether the sample's question stands before each claim, for answers that say little by themselves.
+        words: whether predictions include every word, each with the confidence of its claim.
+        claim: the unit of the response that is judged: `sentence` or `fact`.
+        premise_sentences: sentences of a premise; 0 for whole passages.
+        question: whether to put the sample's question before each claim, for answers that say little by themselves.
         options: of the entailment model; see `veriglot.judging.nli.load_entailment`.
 
     Raises:
         MissingExtraError: the packages of the model are not installed.
-        WeightsError: it cannot be loaded, or its labels do not say what they mean.
-        UnknownNameError, UsageError: an option that makes no sense.
+        WeightsError: the model cannot be loaded, or its labels are not known.
+        UnknownNameError, UsageError: an invalid option.
     """
 
     taxonomy = "support"
@@ -105,7 +103,7 @@ class NLI(BaseDetector[tuple[ResolvedLanguage, Claims], Support]):
 
     @cached_property
     def signature(self) -> str:
-        """Name, model, what is held against what, and threshold in one line."""
+        """Name, model, settings of claims and premises, and threshold in one line."""
         return signature(
             detector=self.name,
             model=digest([self._entailment.signature])[:12],
@@ -115,16 +113,16 @@ class NLI(BaseDetector[tuple[ResolvedLanguage, Claims], Support]):
         )
 
     def _plan(self, sample: Sample) -> tuple[ResolvedLanguage, Claims] | NotScored:
-        resolved = admit(sample)
+        resolved = check_sample(sample)
         if isinstance(resolved, NotScored):
             return resolved
         claims = self._reader.read(sample, resolved.tag)
         if isinstance(claims, NotScored):
             return claims
-        return (resolved, claims) if claims.claims and claims.premises else without_words(sample)
+        return (resolved, claims) if claims.claims and claims.premises else no_words(sample)
 
     def _run(self, plans: Sequence[tuple[Sample, tuple[ResolvedLanguage, Claims]]]) -> list[Support | NotScored]:
-        return self._reader.hold([claims for _, (_, claims) in plans])
+        return self._reader.judge([claims for _, (_, claims) in plans])
 
     def _scored(self, sample: Sample, plan: tuple[ResolvedLanguage, Claims], result: Support) -> Prediction:
         resolved, claims = plan
@@ -146,7 +144,7 @@ class NLI(BaseDetector[tuple[ResolvedLanguage, Claims], Support]):
     def _word_list(
         self, sample: Sample, tag: str, parts: Sequence[tuple[tuple[int, int], _Judged]]
     ) -> tuple[Word, ...]:
-        """Every word with its claim's confidence; a supported one with the premise that supports it."""
+        """Every word with its claim's confidence; supported words point to the best premise."""
         starts = [start for (start, _), _ in parts]
         bounds = word_bounds(sample.response, tag)
         claims = [parts[bisect_right(starts, start) - 1][1] for start in bounds[:, 0].tolist()]

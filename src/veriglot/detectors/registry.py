@@ -1,4 +1,4 @@
-"""Detectors by name, and how much they mark."""
+"""The registry of detectors, and their thresholds by strictness."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from veriglot.records import Detector
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["DETECTORS", "at_strictness", "load_detector", "load_if_here", "load_named"]
+__all__ = ["DETECTORS", "at_strictness", "load_detector", "load_if_installed", "load_named"]
 
 
 DETECTORS = Table(
@@ -39,17 +39,17 @@ def load_detector(
     """A detector by name.
 
     Args:
-        name: a name of `DETECTORS`, with an argument after a colon where it takes one: `hf:FOLDER`.
-        threshold: confidence from which a word is marked, 0 to 1; None leaves it to the detector.
-        words: whether predictions carry every word with its confidence and evidence.
-        strictness: `low`, `normal` or `high`, by the thresholds that the detector states for them (its `thresholds`);
-            `high` marks more, false alarms included. `normal` is its own threshold.
+        name: a name of `DETECTORS`, with its argument, if any, after a colon: `hf:FOLDER`.
+        threshold: confidence from which a word is marked, 0 to 1; None for the detector's default.
+        words: whether predictions include every word with its confidence and evidence.
+        strictness: `low`, `normal` or `high`, mapped by the detector's `thresholds`; `high` marks more, with more false
+            alarms. `normal` is the default threshold.
         options: further keyword arguments of that detector, such as `weights` of `grounding`.
 
     Raises:
         UnknownNameError: no detector has that name, or it has no such option; the error suggests the nearest.
         MissingExtraError: its packages are not installed.
-        UsageError: the threshold is no probability, the name lacks its argument, or the detector states no threshold
+        UsageError: the threshold is not between 0 and 1, the name lacks its argument, or the detector has no threshold
             for that strictness.
         WeightsError: a model is missing or damaged.
     """
@@ -57,10 +57,10 @@ def load_detector(
 
 
 def as_detector(detector: str | Detector, **options: Any) -> Detector:
-    """A detector that was loaded before as it is; of a name, the one that `load_detector` loads with these options.
+    """A detector object as it is; for a name, what `load_detector` returns for it and these options.
 
     Raises:
-        UsageError: it is no detector. Other errors are those of `load_detector`.
+        UsageError: it is not a detector. Other errors are those of `load_detector`.
     """
     if isinstance(detector, str):
         return load_detector(detector, **options)
@@ -73,16 +73,18 @@ def as_detector(detector: str | Detector, **options: Any) -> Detector:
 
 
 def uses_gpu(name: str) -> bool:
-    """Whether the detector of a name, or one that it wraps, is a network that is much faster on a GPU.
+    """Whether a detector, or one that it wraps, runs a network that is much faster on a GPU.
 
-    `auto` is one where it has `reader`.
+    `auto` does if `reader` is installed.
     """
     names = set(re.split("[:+]", name))
-    return not names.isdisjoint({"hf", "nli", "reader"}) or ("auto" in names and load_if_here("reader") is not None)
+    return not names.isdisjoint({"hf", "nli", "reader"}) or (
+        "auto" in names and load_if_installed("reader") is not None
+    )
 
 
-def load_if_here(name: str, **options: Any) -> Detector | None:
-    """As `load_detector`; None where its packages or its model are not here."""
+def load_if_installed(name: str, **options: Any) -> Detector | None:
+    """As `load_detector`; None if the detector's packages or model are not installed."""
     try:
         return load_detector(name, **options)
     except (MissingExtraError, MissingWeightsError):
@@ -93,11 +95,11 @@ STRICTNESS = ("low", "normal", "high")
 
 
 def at_strictness(make: Callable[..., Detector], strictness: str, threshold: float | None) -> Detector:
-    """The detector that `make` makes with the keyword `threshold`, at one that is given or that it states itself.
+    """The detector that `make` returns for the given threshold, or for its own threshold of a strictness.
 
     Raises:
         UnknownNameError: there is no such strictness.
-        UsageError: both are given, the threshold is no probability, or the detector states none for that strictness.
+        UsageError: both are given, the threshold is not between 0 and 1, or the detector has none for that strictness.
     """
     if threshold is not None and not (isinstance(threshold, int | float) and 0.0 <= threshold <= 1.0):
         raise UsageError(f"A threshold is a probability between 0 and 1, but {threshold!r} was given.")
@@ -121,12 +123,12 @@ _CLASS = re.compile(r"(?P<module>[A-Za-z_]\w*(\.[A-Za-z_]\w*)*):(?P<attribute>[A
 
 
 def load_named(name: str, *, threshold: float | None, words: bool, **options: Any) -> Detector:
-    """As `load_detector`, which knows the detectors of the table; of other names, the class that they lead to.
+    """As `load_detector`, but a name may also be `package.module:Class`.
 
-    A name of the table goes before a module of that name. The working folder is searched after what is installed.
+    Registered names take precedence. The working folder is searched after installed packages.
 
     Raises:
-        UsageError: `package.module:Class` leads nowhere, or to something that is no detector.
+        UsageError: `package.module:Class` does not exist or is not a detector.
         UnknownNameError: no detector has that name.
     """
     match = _CLASS.fullmatch(name)

@@ -1,7 +1,4 @@
-"""Sentences and atomic facts of a response, each with its score, from the confidences of a detector's words.
-
-Any detector that gives the confidences of words can be asked: see `WithUnits`.
-"""
+"""Scores of sentences and atomic facts, from the word confidences of any detector that gives them: see `WithUnits`."""
 
 from __future__ import annotations
 
@@ -30,12 +27,12 @@ _NOTE_NO_WORDS = "units:no word confidences"
 
 
 class WithUnits(Record):
-    """A detector whose predictions carry units; everything but these, the words and the signature is the other's.
+    """Wraps a detector and adds units to its predictions; only units, words and signature differ.
 
     Attributes:
-        detector: one that gives the confidences of words; predictions of others get a note in the place of units.
+        detector: should give word confidences; otherwise predictions get a note instead of units.
         level: `fact` or `sentence`.
-        words: whether predictions also keep their words.
+        words: whether predictions also include the words.
     """
 
     detector: Detector
@@ -54,7 +51,7 @@ class WithUnits(Record):
 
     @property
     def thresholds(self) -> Mapping[str, float]:
-        """Those that the detector states by strictness."""
+        """The detector's thresholds by strictness."""
         return getattr(self.detector, "thresholds", {})
 
     @property
@@ -64,7 +61,7 @@ class WithUnits(Record):
 
     @property
     def signature(self) -> str:
-        """That of the detector, and how units are made."""
+        """The detector's signature, and the rule for units."""
         return f"{self.detector.signature}|{self._made}"
 
     @property
@@ -75,7 +72,7 @@ class WithUnits(Record):
         """Judge a batch: one prediction per sample, in order."""
         predictions = self.detector.predict(samples)
         if [prediction.id for prediction in predictions] != [sample.id for sample in samples]:
-            return predictions  # the detector breaks its protocol; whoever holds it to that is to see how
+            return predictions  # passed on, so that the caller's check of the protocol reports it
         return [self._with_units(sample, prediction) for sample, prediction in zip(samples, predictions, strict=True)]
 
     def _with_units(self, sample: Sample, prediction: Prediction) -> Prediction:
@@ -103,7 +100,7 @@ def judged_units(sample: Sample, prediction: Prediction, level: Level) -> tuple[
         level: `fact` or `sentence`.
 
     Returns:
-        Units in order; None where the prediction has no words, since a score would be invented.
+        Units in order; None if the prediction has no words, since there is nothing to compute a score from.
     """
     if prediction.words is None:
         return None

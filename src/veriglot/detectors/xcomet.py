@@ -1,4 +1,4 @@
-"""XCOMET as a detector: the errors that it marks in a translation (Guerreiro et al. 2024)."""
+"""XCOMET (Guerreiro et al. 2024) as a detector: marks the errors of a translation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.checkpoints import agree
 from veriglot.hub.registry import offline
-from veriglot.judging.base import DIGITS, BaseDetector, NotScored, ResolvedLanguage, admit, runs, without_words
+from veriglot.judging.base import DIGITS, BaseDetector, NotScored, ResolvedLanguage, check_sample, no_words, runs
 from veriglot.pipeline.companion import Answer, Companion, python_of
 from veriglot.records import Prediction, Sample, Span, Status, Task, Word
 from veriglot.signatures import checkpoint_revision, signature
@@ -28,8 +28,8 @@ _HALF = 0.5
 class _Token(NamedTuple):
     start: int
     end: int
-    error: float  # probability that it is in an error, of whatever severity
-    severity: str  # the likeliest; empty where "no error" is
+    error: float  # probability of an error of any severity
+    severity: str  # of the most probable label; empty for "no error"
 
 
 class _Run(NamedTuple):
@@ -39,34 +39,32 @@ class _Run(NamedTuple):
 
 
 class XComet(BaseDetector[ResolvedLanguage, Answer]):
-    """Marks the errors of a translation: of any kind, hallucinations among them, so spans carry no type.
+    """Marks all errors of a translation, not only hallucinations; so spans have no type.
 
-    A word's confidence is the highest probability, over its tokens, of an error of whatever severity. Words that reach
-    `threshold` are marked, neighbours as one span. With `published`, tokens are marked where one of the severities is
-    likelier than that there is no error, as in the published decoding; a span that runs to the end of the translation,
-    which that drops, is kept. The confidence of a span is the mean over its tokens, and the score the highest of all
-    words: they are the model's own, and no calibration is claimed (`calibration:none`). Notes hold the
-    severities (`severities:major,minor`, one a span) and XCOMET's score of quality (`quality:0.8312`, 0 to 1, higher is
-    better). It runs unbabel-comet in the environment `comet` (docs/neural_scorers.md).
+    A word's confidence is the highest probability of an error of any severity over its tokens. Words that reach
+    `threshold` are marked, neighbours as one span. With `published`, as in the published decoding, tokens are marked if
+    their most probable label is an error; but a span at the end of the translation, which that decoding drops, stays.
+    A span's confidence is the mean over its tokens, and the score is the maximum over all words; both are uncalibrated
+    (`calibration:none`). Notes give the severities (`severities:major,minor`, one per span) and XCOMET's quality score
+    (`quality:0.8312`, 0 to 1, higher is better). It runs unbabel-comet in the environment `comet`
+    (docs/neural_scorers.md).
 
     Args:
         model: a folder with `hparams.yaml` and `checkpoints/`, or a name on the hub (`Unbabel/XCOMET-XL`).
-        encoder: folder of the encoder that the model was made from, where the one that it names is not here.
-        threshold: see above; None for one half.
-        published: mark by the published rule; `threshold` has no meaning then.
-        words: whether predictions carry every word.
-        python: interpreter, or folder, of the environment `comet`; None for `VERIGLOT_ENV_COMET`, else the cache's.
-        device: such as `cpu` or `cuda:0`; None for CUDA if it is there.
-        batch_size: pairs at a time.
+        encoder: folder of the model's encoder, if the one that its configuration names is not available.
+        threshold: see above; None for 0.5.
+        published: mark by the published rule; then `threshold` is not used.
+        words: whether predictions include every word.
+        python: interpreter or folder of the environment `comet`; None for `VERIGLOT_ENV_COMET`, else that in the cache.
+        device: such as `cpu` or `cuda:0`; None for CUDA if available.
+        batch_size: pairs per batch.
         timeout: seconds for 64 pairs; start_timeout: seconds for loading.
-        accept_licence: its licence, where it is not a permissive one, is accepted.
+        accept_licence: you accept its licence, if that is not a permissive one.
 
     Raises:
-        UsageError: the environment is not here; the remedy is the commands that make it.
-        WeightsError: the model cannot be loaded, or marks nothing.
-        WeightsError: its licence has to be accepted first.
+        UsageError: the environment is missing (the remedy lists the commands that create it), or an option is invalid.
+        WeightsError: the model cannot be loaded, gives no spans, or its licence was not accepted.
         VeriglotError: the process does not start.
-        UsageError: an option that makes no sense.
     """
 
     name = "xcomet@1"
@@ -89,7 +87,7 @@ class XComet(BaseDetector[ResolvedLanguage, Answer]):
     ) -> None:
         if published and threshold is not None:
             raise UsageError("The published rule has no threshold.", remedy="Leave out published or threshold.")
-        super().__init__(_HALF if threshold is None else threshold, words=words)  # of no meaning if published
+        super().__init__(_HALF if threshold is None else threshold, words=words)  # not used if published
         agree(model, accepted=accept_licence)
         self._model, self._encoder, self._published = model, encoder, published
         interpreter = python_of("comet", python)
@@ -126,13 +124,13 @@ class XComet(BaseDetector[ResolvedLanguage, Answer]):
         )
 
     def close(self) -> None:
-        """Have the process leave; predicting starts another."""
+        """End the process; the next prediction starts another."""
         self._companion.close()
 
     def _plan(self, sample: Sample) -> ResolvedLanguage | NotScored:
-        resolved = admit(sample)
+        resolved = check_sample(sample)
         if not isinstance(resolved, NotScored) and not len(word_bounds(sample.response, resolved.tag)):
-            return without_words(sample)
+            return no_words(sample)
         return resolved
 
     def _run(self, plans: Sequence[tuple[Sample, ResolvedLanguage]]) -> Iterator[Answer | NotScored]:
@@ -161,7 +159,7 @@ class XComet(BaseDetector[ResolvedLanguage, Answer]):
         )
 
     def _marked(self, words: Sequence[Word], tokens: Sequence[_Token]) -> list[_Run]:
-        """Neighbouring words that reach the threshold."""
+        """Runs of words that reach the threshold."""
         reached = np.array([word.confidence >= self.threshold for word in words], bool)
         bounds = (
             (words[low].start, words[high - 1].end) for low, high in runs(reached, np.zeros(len(words), np.int64))
@@ -178,7 +176,7 @@ def _row(sample: Sample) -> dict[str, str]:
 
 
 def _published(text: str, tokens: Sequence[_Token]) -> list[_Run]:
-    """Neighbouring tokens whose likeliest label is an error, without white space around them."""
+    """Runs of tokens whose most probable label is an error, without white space at their ends."""
     groups: list[list[_Token]] = [[]]
     for token in tokens:
         if token.severity:
@@ -196,7 +194,7 @@ def _published(text: str, tokens: Sequence[_Token]) -> list[_Run]:
 
 
 def _severity(run: _Run) -> str:
-    """The severity of the token that is likeliest to be wrong, of those that have one."""
+    """The severity of the token with the highest error probability, among those with a severity."""
     named = [token for token in run.tokens if token.severity]
     return max(named, key=lambda token: token.error).severity if named else "none"
 
@@ -207,7 +205,7 @@ def _span(text: str, run: _Run) -> Span:
 
 
 def _word_list(text: str, language: str, tokens: Sequence[_Token]) -> tuple[Word, ...]:
-    """Every word with the highest probability of the tokens that overlap it; 0 where the model saw none of it."""
+    """Every word with the highest error probability of the tokens that overlap it; 0 if none does."""
     words = []
     first = 0
     for start, end in word_bounds(text, language).tolist():

@@ -1,1 +1,1 @@
-"""Encoders: texts in, vectors of sentences and of tokens out, with code point offsets; by name, loaded on use."""
+"""Encoders: vectors of sentences and of tokens, with code point offsets; loaded by name."""

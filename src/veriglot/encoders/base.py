@@ -1,4 +1,4 @@
-"""What encoders share: their names, languages and strength, sentences encoded once each, and long texts in windows."""
+"""Shared by encoders: the registry, measured languages, a cache of sentences, and windows for long texts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
     Range = tuple[int, int]
 
-__all__ = ["ENCODERS", "Encoder", "Piece", "Tokens", "WindowEncoder", "fast_tokenizer", "load_encoder", "without_space"]
+__all__ = [
+    "ENCODERS", "Encoder", "Piece", "TokenVectors", "WindowEncoder", "fast_tokenizer", "load_encoder", "without_space"
+]  # fmt: skip
 
 
 ENCODERS = Table("encoder", "veriglot.encoders", packaged(__package__, "encoders.toml", dict[str, Entry]))
@@ -41,7 +43,7 @@ def load_encoder(name: str = "use-multilingual", **options: Any) -> Encoder:
         UnknownNameError: no such encoder, or no such option; the error suggests the nearest.
         MissingExtraError: its packages are not installed.
         WeightsError: its weights are missing or damaged; the remedy says what to type.
-        UsageError: an option that makes no sense, or one that is missing.
+        UsageError: an invalid or missing option.
     """
     encoder: Encoder = ENCODERS.make(name, **options)
     return encoder
@@ -58,31 +60,31 @@ def _table() -> dict[str, dict[str, tuple[str, ...]]]:
 
 
 def measured_in(encoder: str) -> tuple[str, ...]:
-    """Tags of the language table, each a language in a script, in which `encoder` was measured and good."""
+    """Tags of the language table (languages in a script) in which `encoder` was measured with good results."""
     return _table().get(encoder, {}).get("measured", ())
 
 
 def strength_among(measured: Collection[str], tag: str | None) -> Strength:
-    """`measured` where the language of `tag`, in its script, is one of `measured`, tags of the language table."""
+    """`measured` if `tag`, as a tag of the language table, is among the tags `measured`; else `weak`."""
     entry = find_language(tag) if tag else None
     return "measured" if entry is not None and entry.tag in measured else "weak"
 
 
-class Tokens(Record):
-    """The tokens of a text in the context of their sentences.
+class TokenVectors(Record):
+    """The tokens of a text with their contextual vectors.
 
     Attributes:
-        bounds: half-open code point ranges, shape (t, 2), neither column ever falling. White space before a token is no
-            part of it. A range may be empty, and two tokens may share one where normalisation makes several letters of
-            one (`½` is `1⁄2`).
-        vectors: one in context per token, shape (t, token_dimension), float32.
+        bounds: half-open code point ranges, shape (t, 2); neither column ever falls. White space before a token is not
+            part of it. A range may be empty, and two tokens may share one, if normalisation turns one letter into
+            several (`½` into `1⁄2`).
+        vectors: of the tokens within their sentences, shape (t, token_dimension), float32.
     """
 
     bounds: Int64s
     vectors: Float32s
 
     def of_words(self, word_bounds: Int64s) -> Float32s:
-        """The mean of the vectors that overlap each word, shape (n, token_dimension); zero where none does.
+        """The mean vector of the tokens that overlap each word, shape (n, token_dimension); zero if none does.
 
         Args:
             word_bounds: half-open code point ranges of the text, shape (n, 2), in any order.
@@ -94,8 +96,8 @@ class Tokens(Record):
         counts = np.maximum(after - first, 0)
         with_tokens = np.flatnonzero(counts)
         means[with_tokens] = self.vectors[first[with_tokens]]
-        # A word has few tokens, so this goes round a few times, over ever fewer words. np.add.reduceat would need
-        # the words in order and apart.
+        # A word has few tokens, so there are few iterations, over ever fewer words. np.add.reduceat would need
+        # sorted words without overlaps.
         for nth in range(1, int(counts.max(initial=0))):
             longer = np.flatnonzero(counts > nth)
             means[longer] += self.vectors[first[longer] + nth]
@@ -104,35 +106,35 @@ class Tokens(Record):
         return means
 
 
-class Piece(Tokens):
-    """A sentence, or a part of a long one, encoded by itself: its tokens and the vector of the whole.
+class Piece(TokenVectors):
+    """A sentence, or a part of a long one, that is encoded by itself: its tokens, and one vector for all.
 
     Attributes:
-        vector: shape (dimension,), unit length; zero where there is no token.
+        vector: shape (dimension,), unit length; zero if there is no token.
     """
 
     vector: Float32s
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its arrays."""
+        """Size of its arrays in bytes."""
         return self.vector.nbytes + self.bounds.nbytes + self.vectors.nbytes
 
 
 class Encoder(Configured, ABC):
-    """Turns texts into vectors, a piece at a time. Safe to share between threads; pickles as its name and options.
+    """Turns texts into vectors, piece by piece. Thread-safe; pickled as its name and options.
 
-    What a text gets hangs on that text alone, never on what else is in the batch or was asked before.
+    The vectors of a text depend on that text alone, not on the batch or on earlier calls.
 
     Args:
-        cache_mb: MiB of vectors to keep of the pieces that were encoded last; 0 keeps none.
-        languages: BCP 47 tags in which its quality was measured, and good; None for those of `quality.json`.
+        cache_mb: size in MiB of the cache of recently encoded pieces; 0 for no cache.
+        languages: BCP 47 tags in which its quality was measured as good; None for those of `quality.json`.
 
     Attributes:
         name: its name in `ENCODERS`.
-        signature: one line `key:value|key:value` that tells apart any two encoders whose vectors differ.
+        signature: one line `key:value|key:value`, different for any two encoders whose vectors differ.
         dimension, token_dimension: length of a sentence vector, and of a token vector.
-        longest: code points of a piece; None where `_encode` takes any length.
+        longest: most code points of a piece; None if `_encode` takes any length.
 
     Raises:
         UsageError: `cache_mb` is negative.
@@ -154,20 +156,20 @@ class Encoder(Configured, ABC):
 
     @abstractmethod
     def _encode(self, texts: Sequence[str]) -> list[Piece]:
-        """One piece per text, whose content hangs on its text alone."""
+        """One piece per text, which depends on that text alone."""
 
     def strength(self, tag: str | None) -> Strength:
-        """`measured` where its quality was measured in the language as it is written, and good; otherwise `weak`.
+        """`measured` if its quality was measured as good in the language and script; otherwise `weak`.
 
         Args:
-            tag: a BCP 47 tag; None, or a language that Veriglot does not know, is `weak`.
+            tag: a BCP 47 tag; None and unknown languages are `weak`.
         """
         return strength_among(self._measured, tag)
 
     def sentences(self, texts: Sequence[str]) -> Float32s:
         """One vector per text, shape (n, dimension), unit length; zero for a text without any token.
 
-        Of a text in several pieces it is the mean by number of tokens, brought to unit length.
+        For a text of several pieces it is their mean weighted by number of tokens, normalised to unit length.
         """
         cuts = [self._cuts(0, len(text)) for text in texts]
         flat = [text[low:high] for text, cut in zip(texts, cuts, strict=True) for low, high in cut]
@@ -177,22 +179,22 @@ class Encoder(Configured, ABC):
             vectors[row] = _joined([next(pieces) for _ in cut]) if cut else 0
         return vectors
 
-    def tokens(self, text: str, sentences: Sequence[Range] | Int64s | None = None) -> Tokens:
-        """The tokens of a text, each with its sentence for context.
+    def tokens(self, text: str, sentences: Sequence[Range] | Int64s | None = None) -> TokenVectors:
+        """The tokens of a text, each encoded in the context of its sentence.
 
         Args:
             text: any text, of any length.
-            sentences: half-open code point ranges in order, such as `veriglot.text.segmentation` gives; None where the
-                text is one. What lies in no sentence gets no token.
+            sentences: half-open code point ranges in order, such as from `veriglot.text.segmentation`; None if the text
+                is one sentence. Text outside of sentences gets no tokens.
 
         Raises:
-            UsageError: a range that does not lie in the text.
+            UsageError: the ranges are not in order within the text.
         """
         wanted = _checked([(0, len(text))] if sentences is None else sentences, len(text))
         cuts = [cut for low, high in wanted.tolist() for cut in self._cuts(low, high)]
         pieces = self._pieces([text[low:high] for low, high in cuts])
         none = np.zeros((0, 2), np.int64), np.zeros((0, self.token_dimension), np.float32)
-        return Tokens(
+        return TokenVectors(
             np.concatenate([none[0], *(piece.bounds + low for (low, _), piece in zip(cuts, pieces, strict=True))]),
             np.concatenate([none[1], *(piece.vectors for piece in pieces)]),
         )
@@ -202,13 +204,13 @@ class Encoder(Configured, ABC):
         return [(start, min(high, start + step)) for start in range(low, high, step)]
 
     def _pieces(self, texts: Sequence[str]) -> list[Piece]:
-        """The piece of every text: those that are kept, and the others encoded, each text once."""
+        """The piece of every text, from the cache or newly encoded; equal texts are encoded once."""
         cached = {text: self._recent.get(text) for text in texts}
         known = {text: piece for text, piece in cached.items() if piece is not None}
         new = [text for text in cached if text not in known]
         for text, piece in zip(new, self._encode(new), strict=True):
             for array in (piece.vector, piece.bounds, piece.vectors):
-                array.flags.writeable = False  # the memory hands out the same arrays again
+                array.flags.writeable = False  # the cache returns the same arrays again
             known[text] = piece
             self._recent.put(text, piece)
         return [known[text] for text in texts]
@@ -235,33 +237,33 @@ def _joined(pieces: list[Piece]) -> Float32s:
 
 
 def without_space(text: str, bounds: Int64s) -> Int64s:
-    """`bounds`, shape (t, 2), changed in place: without the white space that tokens begin with."""
+    """Remove leading white space from the `bounds` of tokens, shape (t, 2), in place; returns them."""
     for token, (start, end) in enumerate(bounds.tolist()):
         bounds[token, 0] = end - len(text[start:end].lstrip())
     return bounds
 
 
-_FEWEST = 8  # tokens of text in a window
+_MIN_TOKENS = 8  # of text in a window
 
 
 class _Tokenised(Record):
-    """A text's token ids: what begins every window (special tokens, the prompt), the text's own, what ends a window."""
+    """Token ids of a text: before it in every window (special tokens, prompt), its own, and after it."""
 
     before: list[int]
     ids: list[int]
     after: list[int]
-    bounds: Int64s  # of the text's own, shape (t, 2)
+    bounds: Int64s  # of its own tokens, shape (t, 2)
 
 
 class WindowEncoder(Encoder):
     """A transformer as an encoder.
 
     Args:
-        tokenizer: of the library tokenizers, which knows where tokens stand.
-        room: tokens that the model takes at a time, special tokens included.
-        prompt: stands before every text and window, as some models ask for (`query: `); its tokens are not given.
-        languages: BCP 47 tags in which its quality was measured; None for those of `quality.json`.
-        cache_mb: MiB of vectors to keep.
+        tokenizer: of the library tokenizers, which gives offsets.
+        room: most tokens of an input, special tokens included.
+        prompt: prefix of every text and window, as some models need (`query: `); its tokens are not returned.
+        languages: BCP 47 tags in which its quality was measured as good; None for those of `quality.json`.
+        cache_mb: size of the cache in MiB.
 
     Raises:
         UsageError: the model has no room for text, or `cache_mb` is negative.
@@ -276,17 +278,17 @@ class WindowEncoder(Encoder):
         self._prompt = prompt
         self._room = room
         empty = self._tokenised("")
-        if room < len(empty.before) + len(empty.after) + _FEWEST:
+        if room < len(empty.before) + len(empty.after) + _MIN_TOKENS:
             raise UsageError(
                 f"The encoder takes {room} tokens at a time, special tokens and prompt included: too few for a text.",
-                f"Give max_length {len(empty.before) + len(empty.after) + _FEWEST} or more.",
+                f"Give max_length {len(empty.before) + len(empty.after) + _MIN_TOKENS} or more.",
             )
         pooled, hidden = self._run(*pad([[*empty.before, *empty.after] or [0]]))
         self.dimension, self.token_dimension = int(pooled.shape[1]), int(hidden.shape[2])
 
     @abstractmethod
     def _run(self, ids: Int64s, mask: Int64s) -> tuple[Float32s, Float32s]:
-        """Pooled vectors (b, d) and token vectors (b, t, e) of token ids (b, t); `mask` is 1 where there is one."""
+        """Pooled vectors (b, d) and token vectors (b, t, e) of token ids (b, t); `mask` is 0 for padding."""
 
     def _encode(self, texts: Sequence[str]) -> list[Piece]:
         tokenised = [self._tokenised(text) for text in texts]
@@ -324,7 +326,7 @@ class WindowEncoder(Encoder):
         return _Tokenised(encoding.ids[:start], encoding.ids[start:end], encoding.ids[end:], without_space(text, own))
 
     def _windows(self, text: _Tokenised) -> Iterator[tuple[list[int], slice]]:
-        """The ids of each window, and which of its vectors the text takes from it."""
+        """The token ids of each window, and the slice of its vectors that the text uses."""
         room = self._room - len(text.before) - len(text.after)
         for (low, high), (first, last) in windows(len(text.ids), room):
             ahead = len(text.before) - low
@@ -332,10 +334,10 @@ class WindowEncoder(Encoder):
 
 
 def windows(count: int, room: int) -> Iterator[tuple[Range, Range]]:
-    """Overlapping windows over `count` tokens, none longer than `room`: what each sees, and what is taken from it.
+    """Overlapping windows of at most `room` of `count` tokens: the range of each, and the part of it to use.
 
-    What is taken parts the tokens; where two windows overlap, in the middle. Neighbours share a quarter of `room` or
-    more.
+    The parts cover every token once and meet in the middle of overlaps. Neighbours overlap by at least a quarter of
+    `room`.
     """
     if not count:
         return
@@ -347,10 +349,10 @@ def windows(count: int, room: int) -> Iterator[tuple[Range, Range]]:
 
 
 def fast_tokenizer(tokenizer: Any, model: str) -> Any:
-    """The tokenizer inside one of transformers, set to cut and to pad nothing.
+    """The tokenizer of the library tokenizers inside one of transformers, without truncation and padding.
 
     Raises:
-        UsageError: it is written in Python and does not give the offsets of its tokens.
+        UsageError: a slow tokenizer, which does not give the offsets of its tokens.
     """
     inner = getattr(tokenizer, "backend_tokenizer", None)
     if inner is None or not hasattr(inner, "no_truncation"):

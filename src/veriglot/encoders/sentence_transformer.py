@@ -1,4 +1,4 @@
-"""Any encoder of the sentence-transformers library, all its layers included."""
+"""Any encoder of the sentence-transformers library, with all its layers."""
 
 from __future__ import annotations
 
@@ -22,22 +22,21 @@ __all__ = []
 
 
 class SentenceTransformer(WindowEncoder):
-    """A checkpoint of sentence-transformers: pooling, dense and other layers as its own configuration says.
+    """A checkpoint of sentence-transformers, with the pooling, dense and other layers of its configuration.
 
     Args:
         model: a folder, or a name on the hub.
         revision: of a model on the hub.
-        prompt: stands before every text, such as `query: `; None for the model's default prompt, if it has one.
-        max_length: tokens of a window; None for the model's own.
-        languages: BCP 47 tags in which you measured its quality; it is `weak` in all others.
-        device: where it runs, such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
+        prompt: prefix of every text, such as `query: `; None for the model's default prompt, if it has one.
+        max_length: most tokens of a window; None for the model's own limit.
+        languages: BCP 47 tags in which you measured its quality as good; it is `weak` in all others.
+        device: such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
         trust_remote_code: run code that comes with the model.
-        cache_mb: MiB of vectors to keep of the sentences that were encoded last; 0 keeps none.
+        cache_mb: size in MiB of the cache of recently encoded sentences; 0 for no cache.
 
     Raises:
         WeightsError: the model cannot be loaded.
-        UsageError: it has no fast tokenizer, leaves its prompt out of the pooling, or an
-            option makes no sense.
+        UsageError: it has no fast tokenizer or excludes its prompt from pooling, or an option is invalid.
         UnknownNameError: no such language.
     """
 

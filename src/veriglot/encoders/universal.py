@@ -1,7 +1,7 @@
 """The Universal Sentence Encoder, multilingual, version 3 (Yang et al., ACL 2020 demonstrations), int8, in ONNX.
 
-One sentence a run: the network's int8 scales are taken from the whole input, so that sentences which share a run
-change one another's vectors a little. It costs nothing much: 51,000 tokens a second against 64,000 in batches.
+Each run encodes one sentence: the network's dynamic int8 scales come from the whole input, so sentences of one batch
+would change each other's vectors slightly. The cost is small: 51,000 tokens per second instead of 64,000.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
 __all__ = []
 
 
-# The Universal Sentence Encoder's ONNX graph, cut behind its tokenizer, in memory.
+# The Universal Sentence Encoder's ONNX graph without its tokenizer, in memory.
 #
-# The graph of the file begins with a SentencePiece tokenizer, an operator that only onnxruntime-extensions has and that
-# does not give the offsets of its tokens. Cut behind it, the rest runs on plain ONNX Runtime, on token ids that the
-# sentencepiece library makes, with offsets, from the same SentencePiece model: that is an attribute of the operator.
-# One more output is named on the way, the vectors of the tokens before they are pooled.
+# The graph in the file begins with a SentencePiece tokenizer. That operator exists only in onnxruntime-extensions and
+# gives no offsets. Without it, the graph runs on plain ONNX Runtime. The sentencepiece library computes token ids with
+# offsets, from the same SentencePiece model, which is an attribute of the operator. The token vectors before pooling
+# become an additional output.
 
 
 _TOKENIZER = "SentencepieceTokenizer"
-# What is summed over the tokens to make the sentence. The layer below it (1,280 numbers) holds much that the sentence
-# does not see: between languages, a word's nearest neighbour there is its translation half as often.
+# The layer that is summed over the tokens into the sentence vector. In the layer below it (1,280 numbers), the nearest
+# neighbour of a word in another language is its translation only half as often.
 LAYER = "dense"
 _CONTEXT = f"EncoderDNN/CNN_layers/{LAYER}/BiasAdd:0"
 
 
 def _halves(data: bytes) -> tuple[bytes, bytes, str, str]:
-    """The SentencePiece model, the network, and the names of its inputs: ids, and splits where rows begin and end."""
+    """The SentencePiece model, the network, and the names of its inputs: token ids, and row splits."""
     try:
         model = onnx.load_from_string(data)
-    except Exception as error:  # protobuf's errors are not ours to name, and differ between its versions
+    except Exception as error:  # the error classes of protobuf differ between its versions
         raise ValueError("it is no ONNX file") from error
     graph = model.graph
     tokenizers = [node for node in graph.node if node.op_type == _TOKENIZER]
@@ -66,26 +66,26 @@ def _halves(data: bytes) -> tuple[bytes, bytes, str, str]:
     graph.input.append(helper.make_tensor_value_info(splits, onnx.TensorProto.INT64, [None]))
     graph.output.append(helper.make_tensor_value_info(context[0], onnx.TensorProto.FLOAT, [None, None]))
     for opset in [opset for opset in model.opset_import if opset.domain]:
-        model.opset_import.remove(opset)  # the extension's; what is left is plain ONNX
+        model.opset_import.remove(opset)  # of the extension; the remaining ones are plain ONNX
     return pieces, model.SerializeToString(), ids, splits
 
 
 _NAME = "use-multilingual"
-_BEGIN, _END = 1, 2  # token ids that the original graph sets around every text
+_BEGIN, _END = 1, 2  # token ids that the original graph adds around every text
 
 
 class UniversalSentenceEncoder(Encoder):
-    """512 dimensions a sentence, and 512 a token.
+    """The Universal Sentence Encoder: 512 dimensions for a sentence, and 512 for a token.
 
-    A sentence of more than 600 code points is encoded in pieces of 600. The vectors of a file hang on the processor's
-    int8 instructions and on ONNX Runtime's version in the last digits only.
+    A sentence of more than 600 code points is encoded in pieces of 600. Only the last digits of vectors depend on the
+    processor's int8 instructions and on the version of ONNX Runtime.
 
     Args:
         path: the ONNX file; None for that of `veriglot models get use-multilingual`.
-        cache_mb: MiB of vectors to keep of the pieces that were encoded last; 0 keeps none.
+        cache_mb: size in MiB of the cache of recently encoded pieces; 0 for no cache.
 
     Raises:
-        WeightsError: the file is missing (the remedy says what to type) or is not that model.
+        WeightsError: the file is missing (the remedy gives the command) or contains another model.
         UsageError: `cache_mb` is negative.
     """
 

@@ -1,4 +1,4 @@
-"""What detectors and scorers share: the language of a sample, why it is not scored, and spans from words."""
+"""Shared by detectors and scorers: language of a sample, reasons for no score, `BaseDetector`, words to spans."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ __all__ = [
     "ResolvedLanguage",
     "SpanLabel",
     "TooLongError",
-    "admit",
+    "check_sample",
     "evidence_language",
     "evidence_notes",
     "has_evidence",
     "has_fact_rules",
+    "no_words",
     "resolve_language",
     "runs",
     "sentence_of_each",
     "spans_from_words",
     "text_language",
-    "without_words",
     "words_from_confidences",
 ]
 
@@ -58,8 +58,8 @@ class ResolvedLanguage:
 
     Attributes:
         tag: BCP 47 tag.
-        script: ISO 15924 code, or None where the text has no letters.
-        notes: how the language was identified, where it was not given.
+        script: ISO 15924 code, or None if the text has no letters.
+        notes: how the language was identified, if it was not given.
     """
 
     tag: str
@@ -67,46 +67,47 @@ class ResolvedLanguage:
     notes: tuple[str, ...] = ()
 
 
-# What a text's own words need against what surrounds it: confidence, and a hundredth for every letter. Names, numbers
-# and loanwords look like any language's.
-_PROVEN = 1.1
-_PROVEN_QUESTION = 0.8  # which has words such as "who"
+# A text's own language counts only if confidence + letters / 100 reaches this. Names, numbers and loanwords look alike
+# in all languages.
+_MIN_PROOF = 1.1
+_MIN_PROOF_QUESTION = 0.8  # lower: a question has words such as "who"
 
 
 def resolve_language(sample: Sample) -> ResolvedLanguage | None:
-    """The language of a sample's response; None where it is neither given nor identified.
+    """The language of a sample's response; None if it is neither given nor identified.
 
-    A short response that proves no other language, and is no refusal in one, is in that of its question, or else of its
-    evidence; one that looks like a sister of the language that the evidence states, and not surely so, is in that. A
-    tag that the language table does not hold is kept as it is: the script of the text is what counts.
+    A short response gets the language of its question, or else of its evidence, unless its own words prove another
+    language or it is a refusal in another. If the evidence states a closely related language and the identification is
+    unsure, the response gets that one. A given tag that is not in the language table stays as it is; the script is
+    then that of the text.
     """
     if sample.language is not None:
         return _given_language(sample.language, sample.response)
     own, script = identify(sample.response), script_of(sample.response)
-    if own and own.confidence < _SURE_OF_KIN and sample.task is not Task.TRANSLATION:
+    if own and own.confidence < _SURE_OF_RELATED and sample.task is not Task.TRANSLATION:
         ours, question = base_tag(own.tag), identify(sample.question or "")
         stated = {base_tag(tag): tag for tag in _stated(sample)}
-        kin = [tag for base, tag in stated.items() if any({ours, base} <= each for each in _KIN)]
-        if kin and ours not in {*stated, question and base_tag(question.tag)}:
-            known = _given_language(kin[0], sample.response)
+        related = [tag for base, tag in stated.items() if any({ours, base} <= each for each in _RELATED)]
+        if related and ours not in {*stated, question and base_tag(question.tag)}:
+            known = _given_language(related[0], sample.response)
             return known and replace(known, notes=("language:from_evidence",))
-    sure = sample.task is Task.TRANSLATION or _proves(own, sample.response, _PROVEN)  # else the source's language
+    sure = sample.task is Task.TRANSLATION or _proves(own, sample.response, _MIN_PROOF)
     around = () if sure else tuple(_around(sample, script))
     source, language = next((pair for pair in around if script in {None, pair[1].script}), ("response", own))
-    if source == "response" and (own is None or script == "Latn"):  # a name may stand in Latin letters
+    if source == "response" and (own is None or script == "Latn"):  # it may be a name in Latin letters
         fit = (pair for pair in around if script == "Latn" or {script, pair[1].script} <= _EAST_ASIAN)
         source, language = next((pair for pair in fit if own is None or pair[0] == "question"), (source, own))
     if language is None:
         return None
     same = own is not None and base_tag(own.tag) == base_tag(language.tag)
-    own = own or Identified("en", 0.0, "Latn")  # what models most often refuse in
+    own = own or Identified("en", 0.0, "Latn")  # the most frequent language of refusals
     if same or _declines(sample.response, own, language):
         source, language = "response", own
     return ResolvedLanguage(language.tag, language.script, (f"language:from_{source}",))
 
 
 def _declines(response: str, own: Identified, around: Identified) -> bool:
-    """Whether a response is a refusal in its own language, and none in the language around it."""
+    """Whether a response is a refusal in its own language, but not in that of question or evidence."""
     return is_refusal(response, own.tag) and not is_refusal(response, around.tag)
 
 
@@ -118,9 +119,9 @@ def _proves(language: Identified | None, text: str, needed: float) -> bool:
 
 
 def _around(sample: Sample, script: str | None) -> Iterator[tuple[str, Identified]]:
-    """What question and evidence are in, as far as they must be asked; not a question too short to prove another."""
+    """Languages of question, then evidence; an unsure question only if the evidence has another script."""
     question = identify(sample.question or "")
-    sure = _proves(question, sample.question or "", _PROVEN_QUESTION)
+    sure = _proves(question, sample.question or "", _MIN_PROOF_QUESTION)
     if question and sure:
         yield "question", question
         if script in {None, question.script}:
@@ -133,7 +134,7 @@ def _around(sample: Sample, script: str | None) -> Iterator[tuple[str, Identifie
 
 
 def _given_language(tag: str, response: str) -> ResolvedLanguage | None:
-    """A given language in the script of the response, with a note where that is not the language's own."""
+    """A given language in the script of the response, with a note if the language is not normally written in it."""
     if not _TAG.fullmatch(tag):
         return None
     known = find_language(tag)
@@ -146,7 +147,7 @@ def _given_language(tag: str, response: str) -> ResolvedLanguage | None:
 
 
 def text_language(text: str, given: str | None = None) -> str | None:
-    """The BCP 47 tag of a text: `given` if there is one, else identified; None where it cannot be identified."""
+    """The BCP 47 tag of a text: `given` if there is one, else identified; None if that fails."""
     if given:
         return given
     identified = identify(text)
@@ -154,14 +155,14 @@ def text_language(text: str, given: str | None = None) -> str | None:
 
 
 def has_fact_rules(tag: str | None) -> bool:
-    """Whether there are rules that part sentences of a language into facts."""
+    """Whether there are rules that split sentences of a language into facts."""
     return tag is not None and tag.partition("-")[0].lower() in fact_languages()
 
 
 def evidence_notes(sample: Sample, resolved: ResolvedLanguage) -> tuple[str, ...]:
-    """The note that evidence in another language gets: only names, numbers and similar words can be compared then.
+    """A note if the evidence is in another language: then only names, numbers and similar words can be compared.
 
-    The evidence's language counts where it is given, else its script, else what its text proves.
+    The evidence's language is the given one; else its script decides, else its text.
     """
     given = {base_tag(tag).lower() for tag in _stated(sample)}
     if given and base_tag(resolved.tag).lower() not in given:
@@ -175,7 +176,7 @@ def evidence_notes(sample: Sample, resolved: ResolvedLanguage) -> tuple[str, ...
 
 
 def _stated(sample: Sample) -> Counter[str]:
-    """The languages that the evidence states, by the length of its text."""
+    """The languages given with the passages, each with the total length of its texts."""
     sizes = Counter[str]()
     for passage in sample.evidence:
         tag = tag_of(passage.language)
@@ -185,26 +186,26 @@ def _stated(sample: Sample) -> Counter[str]:
 
 
 def _mixed_script(*texts: str) -> str | None:
-    """The script of texts; those of Chinese and Japanese, which mix, as one."""
+    """The script of texts; kana counts as Han, since Japanese mixes them."""
     script = main_script(*texts)
     return "Hani" if script in {"Hira", "Kana"} else script
 
 
 LANGUAGE_FROM_TEXT = "evidence:language_from_text"
 LANGUAGE_UNSURE = "evidence:language_unsure"
-_WINDOW = 250  # code points of running text by which one vote is given
+_WINDOW = 250  # code points of running text for one vote
 _WINDOWS = 7
-_SURE = 0.85  # below it a window has no vote
-_SURE_OF_KIN = 0.95
+_SURE = 0.85  # least confidence of a vote
+_SURE_OF_RELATED = 0.95
 _SURE_IN_SCRIPT = 0.5
-_MOST = 0.75  # of the windows
-_LOOKED_AT = 12_000  # code points of the evidence
-_FEWEST_LETTERS = 12
-_FEWEST_WORDS = 4
-_RUNNING = 0.3  # of the text
-_SMALL = 0.5  # of a sentence's words; German writes its nouns with capitals
-_DENSE = 12  # letters between two spaces, on average
-_KIN = (  # languages that short texts, names and loanwords make look alike; two votes prove one of them
+_MAJORITY = 0.75  # share of windows that must agree
+_EVIDENCE_READ = 12_000  # code points of the evidence
+_MIN_LETTERS = 12
+_MIN_WORDS = 4
+_MIN_RUNNING = 0.3  # share of running sentences in the text
+_MIN_LOWER = 0.5  # share of lower-case words in a sentence; not higher, for German capitalises its nouns
+_UNSPACED = 12  # from so many letters per space on, a script does not separate words
+_RELATED = (  # languages that look alike in short texts, names and loanwords; two votes prove one of them
     *({"id", "ms"}, {"hr", "sr", "bs", "sl"}, {"da", "no", "nb", "nn", "sv"}, {"es", "gl", "pt", "ca", "ast", "oc"}),
     *({"cs", "sk"}, {"bg", "mk"}, {"uk", "be", "ru"}, {"zh", "yue"}, {"af", "nl"}, {"az", "tr"}, {"hi", "mr", "ne"}),
     *({"fa", "ur", "sd", "ar"}, {"it", "la", "ro"}, {"et", "fi"}),
@@ -212,12 +213,12 @@ _KIN = (  # languages that short texts, names and loanwords make look alike; two
 
 
 def evidence_language(sample: Sample, language: str) -> tuple[str, str | None]:
-    """The language of most of the evidence, and a note where it was told by its text or not believed.
+    """The language of most of the evidence, and a note if it was identified from the text or the result was unsure.
 
-    As the passages give it; else the response's, unless the text proves another. Another script is proof. In the same
-    one only running sentences count, since names, numbers, headings and the fields of an infobox look like any
-    language's: several windows of them are identified, and nearly all have to agree. What the response itself is
-    taken for proves nothing either. A translation's source needs no proof.
+    It is the language given with the passages; else the response's, unless the text proves another. Another script is
+    proof. In the same script only running sentences count, since names, numbers, headings and the fields of an infobox
+    look alike in all languages: several windows of them are identified, and nearly all have to agree. If the response
+    itself is identified as that other language, the agreement proves nothing. A translation's source needs no proof.
 
     Args:
         sample: a sample with evidence.
@@ -225,7 +226,7 @@ def evidence_language(sample: Sample, language: str) -> tuple[str, str | None]:
     """
     if sizes := _stated(sample):
         return sizes.most_common(1)[0][0], None
-    text = "\n".join(sample.passages)[:_LOOKED_AT]
+    text = "\n".join(sample.passages)[:_EVIDENCE_READ]
     windows, running = _windows(text)
     votes = [identified for window in windows or [text] if (identified := identify(window))]
     if not votes:
@@ -236,18 +237,18 @@ def evidence_language(sample: Sample, language: str) -> tuple[str, str | None]:
         return (tag if count == len(votes) else language), None
     script = _mixed_script(sample.response)
     other_script = script is not None and all(vote.script != script for vote in votes) and script != "Hang"
-    kin = any({ours, other} <= languages for languages in _KIN) and not other_script
-    sure = _SURE_IN_SCRIPT if other_script else _SURE_OF_KIN if kin else _SURE
+    related = any({ours, other} <= languages for languages in _RELATED) and not other_script
+    sure = _SURE_IN_SCRIPT if other_script else _SURE_OF_RELATED if related else _SURE
     count = sum(vote.tag == tag and vote.confidence >= sure for vote in votes)
-    proven = other_script or (running >= _RUNNING and (response is None or base_tag(response.tag) != other))
-    proven = proven and count >= max(1 + kin, _MOST * len(votes))
+    proven = other_script or (running >= _MIN_RUNNING and (response is None or base_tag(response.tag) != other))
+    proven = proven and count >= max(1 + related, _MAJORITY * len(votes))
     if not proven and sample.task is not Task.TRANSLATION:
         return language, LANGUAGE_UNSURE
     return tag, LANGUAGE_FROM_TEXT
 
 
 def _windows(text: str) -> tuple[list[str], float]:
-    """Windows of running sentences, evenly drawn from a text, and the share of the text that is running."""
+    """Windows of running sentences, evenly spread over a text, and the share of the text that these make up."""
     windows: list[str] = []
     for start, end in sentences(text):
         if not _is_running(text[start:end]):
@@ -264,14 +265,14 @@ def _windows(text: str) -> tuple[list[str], float]:
 
 
 def _is_running(sentence: str) -> bool:
-    """Whether most of a sentence's words begin with a small letter; where words are not parted, whether it is long."""
+    """Whether most words of a sentence begin in lower case; in scripts without spaces, whether it is long."""
     words = sentence.split()
     letters = sum(char.isalpha() for char in sentence)
-    if letters > _DENSE * len(words):
-        return letters >= _FEWEST_LETTERS
+    if letters > _UNSPACED * len(words):
+        return letters >= _MIN_LETTERS
     begins = [word.lstrip("([{«„“\"'¿¡")[:1] for word in words]
     small = sum(begin.isalpha() and not begin.isupper() for begin in begins)
-    return small >= max(_FEWEST_WORDS, _SMALL * len(words))
+    return small >= max(_MIN_WORDS, _MIN_LOWER * len(words))
 
 
 PlanT = TypeVar("PlanT")
@@ -280,21 +281,21 @@ T = TypeVar("T")
 
 
 class NotScored(NamedTuple):
-    """Why a sample has no score: the status and the reason of its prediction."""
+    """Status and reason of a prediction without a score."""
 
     status: Status
     reason: str
 
     @classmethod
     def failed(cls, error: Exception) -> NotScored:
-        """What an exception makes of a sample."""
+        """From an exception: `too_long` or `failed`."""
         if isinstance(error, TooLongError):
             return cls(Status.TOO_LONG, str(error))
         return cls(Status.FAILED, f"{type(error).__name__}: {error}")
 
 
 class TooLongError(Exception):
-    """A sample that does not fit into the model: its status is `too_long`."""
+    """The sample does not fit into the model; its status becomes `too_long`."""
 
 
 _NO_EVIDENCE = NotScored(Status.NO_EVIDENCE, "there is no evidence to hold the response against")
@@ -304,12 +305,12 @@ UNKNOWN_LANGUAGE = NotScored(
 
 
 def has_evidence(sample: Sample) -> bool:
-    """Whether a passage of a sample holds more than white space."""
+    """Whether any passage of a sample has more than white space."""
     return any(map(str.strip, sample.passages))
 
 
-def admit(sample: Sample) -> ResolvedLanguage | NotScored:
-    """The language of a sample that can be judged, or why it cannot be."""
+def check_sample(sample: Sample) -> ResolvedLanguage | NotScored:
+    """The language of a sample, or why the sample cannot be judged."""
     if not sample.response.strip():
         return NotScored(Status.FAILED, "the response is empty")
     try:
@@ -324,25 +325,25 @@ def admit(sample: Sample) -> ResolvedLanguage | NotScored:
     )
 
 
-def without_words(sample: Sample) -> NotScored:
-    """Why a sample cannot be judged in which one of the two texts has no word."""
+def no_words(sample: Sample) -> NotScored:
+    """The reason for a sample whose response or evidence has no word."""
     if any(map(str.isalnum, "".join(sample.passages))):
         return NotScored(Status.FAILED, "the response holds no word, only marks or symbols")
     return NotScored(Status.NO_EVIDENCE, "the evidence holds no word, only marks or symbols")
 
 
 class BaseDetector(Configured, ABC, Generic[PlanT, ResultT]):
-    """A detector: `_plan` reads a sample, `_run` judges what was read, `_scored` makes the prediction.
+    """A detector in three steps: `_plan` prepares a sample, `_run` judges a batch, `_scored` makes a prediction.
 
-    Each may answer `NotScored`, and an exception in `_plan` or `_scored` costs its own sample only. A detector travels
-    to another process as its options, and loads its model there.
+    Each may return `NotScored` for a sample. An exception in `_plan` or `_scored` fails its own sample only. A detector
+    is pickled as its options and loads its model in the other process.
 
     Args:
         threshold: confidence from which a word is marked, 0 to 1.
-        words: whether predictions carry every word.
+        words: whether predictions include every word.
 
     Raises:
-        UsageError: the threshold is no probability.
+        UsageError: the threshold is not between 0 and 1.
     """
 
     taxonomy: str
@@ -370,18 +371,18 @@ class BaseDetector(Configured, ABC, Generic[PlanT, ResultT]):
 
     @abstractmethod
     def _plan(self, sample: Sample) -> PlanT | NotScored:
-        """What is judged of a sample, or why it cannot be."""
+        """The prepared input of a sample, or why it cannot be judged."""
 
     @abstractmethod
     def _run(self, plans: Sequence[tuple[Sample, PlanT]]) -> Iterable[ResultT | NotScored]:
-        """One result per plan, in order. It may be a generator: each result is used before the next is asked for."""
+        """One result per plan, in order; may be a generator, since each result is used before the next is computed."""
 
     @abstractmethod
     def _scored(self, sample: Sample, plan: PlanT, result: ResultT) -> Prediction | NotScored:
         """The prediction of a sample."""
 
     def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
-        """Judge a batch: one prediction per sample, in order. No sample makes it raise."""
+        """Judge a batch: one prediction per sample, in order. A bad sample never raises an error."""
         if not all(isinstance(sample, Sample) for sample in samples):
             raise InputTypeError("predict takes Samples alone", "veriglot.detect_many takes dictionaries and tables.")
         plans = [self._guarded(self._plan, sample) for sample in samples]
@@ -402,7 +403,7 @@ class BaseDetector(Configured, ABC, Generic[PlanT, ResultT]):
         )  # fmt: skip
 
     def _guarded(self, function: Callable[..., T], *arguments: Any) -> T | NotScored:
-        """What a function returns, or what its exception makes of the sample: no sample may lose the batch."""
+        """The function's result, or `NotScored` if it raises: one sample must not fail the batch."""
         try:
             return function(*arguments)
         except Exception as error:
@@ -436,18 +437,18 @@ class BaseDetector(Configured, ABC, Generic[PlanT, ResultT]):
         )
 
 
-DIGITS = 4  # of a confidence
+DIGITS = 4  # decimals of a confidence
 
 
 class SpanLabel(NamedTuple):
-    """The type of a span, and where in the evidence it was held against."""
+    """The type of a span, and pointers to the evidence that it was compared with."""
 
     type: str | None
     evidence: tuple[Pointer, ...] = ()
 
 
 def runs(marked: Bools, parts: Int64s) -> Iterator[tuple[int, int]]:
-    """Runs of marked words that lie in one part, as half-open word ranges, in order."""
+    """Runs of marked words within one part, as half-open word ranges, in order."""
     padded = np.concatenate([[False], marked, [False]])
     for low, high in np.flatnonzero(padded[1:] != padded[:-1]).reshape(-1, 2).tolist():
         cuts = (np.flatnonzero(np.diff(parts[low:high])) + 1 + low).tolist()
@@ -471,16 +472,16 @@ def spans_from_words(
     *,
     digits: int = DIGITS,
 ) -> tuple[Span, ...]:
-    """Runs of words from a confidence on as spans, in order.
+    """Spans from runs of words that reach the threshold, in order.
 
     Args:
         text: the response.
         bounds: its words, half-open code point ranges in order, shape (n, 2).
         confidences: probability that each word is unsupported, shape (n,).
-        threshold: a word is marked from it on.
-        parts: what a span may not cross the border of, such as sentences, shape (n,).
-        label: type and pointers of the words from one to another, half-open.
-        digits: of a span's confidence, the mean of its words'.
+        threshold: words are marked from this confidence on.
+        parts: number of each word's part, such as its sentence; a span never crosses parts, shape (n,).
+        label: gives type and pointers of a half-open range of words.
+        digits: decimals of a span's confidence, which is the mean over its words.
     """
     spans = []
     for low, high in runs(confidences >= threshold, parts):
@@ -497,7 +498,7 @@ def words_from_confidences(
     threshold: float,
     pointers: Callable[[int], tuple[Pointer, ...]],
 ) -> tuple[Word, ...]:
-    """Every word with its confidence; those below the threshold with the places that support them."""
+    """Every word with its confidence; words below the threshold also point to the evidence that supports them."""
     pairs = zip(bounds.tolist(), np.asarray(confidences).tolist(), strict=True)
     return tuple(
         Word(start, end, confidence, pointers(index) if confidence < threshold else ())

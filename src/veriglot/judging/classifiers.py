@@ -1,4 +1,4 @@
-"""What classifiers share: the names of their outputs, and long texts in stretches of whole sentences that overlap."""
+"""Shared by classifiers: the names of their outputs, and long texts split into overlapping chunks of sentences."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from veriglot.arrays import Int64s
 
-__all__ = ["Tokens", "group_units", "label_aliases", "label_names", "normalised_label", "stretches"]
+__all__ = ["LockedTokenizer", "group_units", "label_aliases", "label_names", "normalised_label", "split_chunks"]
 
 
 def label_names(names: Mapping[int, str] | Sequence[str] | str) -> list[str]:
-    """Labels in the order of the outputs, from a mapping by output (`id2label`), a list, or a text with commas."""
+    """Labels in the order of the outputs, from a mapping (`id2label`), a list, or a string with commas."""
     if isinstance(names, str):
         return [name.strip() for name in names.split(",") if name.strip()]
     if isinstance(names, Mapping):
@@ -36,13 +36,13 @@ def label_names(names: Mapping[int, str] | Sequence[str] | str) -> list[str]:
 
 
 def normalised_label(name: str) -> str:
-    """A label without what makes no difference: case, hyphens, spaces."""
+    """A label in lower case, with underscores for hyphens and spaces."""
     return re.sub(r"[\s_-]+", "_", name.strip().casefold())
 
 
 @cache
 def label_aliases(package: str, file: str) -> dict[str, str]:
-    """Normalised label to its meaning, from a JSON file of meanings with their labels in a package."""
+    """Mapping from normalised label to meaning, read from a JSON file of a package that lists labels by meaning."""
     table = packaged(package, file, dict[str, list[str]])
     return {alias: meaning for meaning, aliases in table.items() for alias in aliases}
 
@@ -50,18 +50,18 @@ def label_aliases(package: str, file: str) -> dict[str, str]:
 Run = tuple[int, int]  # of tokens, half-open
 
 
-def stretches(text: str, bounds: Int64s, room: int, *, overlap: bool) -> list[tuple[int, int]]:
-    """A text in stretches of at most `room` tokens, as half-open code point ranges in order.
+def split_chunks(text: str, bounds: Int64s, room: int, *, overlap: bool) -> list[tuple[int, int]]:
+    """Chunks of at most `room` tokens of a text, as half-open code point ranges in order.
 
-    They begin and end between sentences, except where one sentence alone is longer than `room`: it is cut between
-    words. With `overlap`, neighbours share their last sentence where it takes no more than half of the room, and all
-    that fits into a quarter of it. Together they hold every code point.
+    They begin and end between sentences; a sentence longer than `room` is cut between words. With `overlap`, a chunk
+    repeats the end of the one before: as many sentences as fit into a quarter of `room`, or one that takes up to half.
+    Together they cover every code point.
 
     Args:
         text: any text.
-        bounds: of its tokens, half-open code point ranges, shape (t, 2), neither column ever falling.
-        room: tokens of a stretch, at least 1.
-        overlap: whether neighbours share anything.
+        bounds: half-open code point ranges of its tokens, shape (t, 2); neither column ever falls.
+        room: most tokens of a chunk, at least 1.
+        overlap: whether neighbours overlap.
     """
     if len(bounds) <= room:
         return [(0, len(text))]
@@ -69,12 +69,12 @@ def stretches(text: str, bounds: Int64s, room: int, *, overlap: bool) -> list[tu
     groups = group_units(units, room, overlap=room // 4, longest=room // 2) if overlap else group_units(units, room)
     starts = [0, *(int(bounds[units[first][0], 0]) for first, _ in groups[1:])]
     ends = [*(int(bounds[units[end][0], 0]) for _, end in groups[:-1]), len(text)]
-    # One is empty where all its tokens are bytes of a character that the next begins with, or of no place at the end.
+    # A chunk can be empty: its tokens are bytes of the next one's first character, or lie behind the end of the text.
     return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
 
 
 def _units(text: str, bounds: Int64s, room: int) -> list[Run]:
-    """The tokens parted into sentences; a sentence of more than `room` tokens into quarters of that."""
+    """Token ranges of the sentences; a sentence of more than `room` tokens is cut into quarters of `room`."""
     places = [0, *_tokens_at(bounds, [start for start, _ in sentences(text)]), len(bounds)]
     words: list[int] | None = None
     units: list[Run] = []
@@ -89,13 +89,13 @@ def _units(text: str, bounds: Int64s, room: int) -> list[Run]:
 
 
 def _tokens_at(bounds: Int64s, places: list[int]) -> list[int]:
-    """The first token that reaches beyond each place; a token may begin with the white space before its word."""
+    """The first token that ends behind each offset; a token may begin with the white space before its word."""
     tokens: list[int] = np.searchsorted(bounds[:, 1], places, side="right").tolist()
     return [token for token in tokens if token < len(bounds)]
 
 
 def _cut(first: int, last: int, most: int, words: list[int]) -> list[Run]:
-    """A run in runs of at most `most` tokens that begin with a word where one does."""
+    """A run cut into runs of at most `most` tokens, at the beginning of a word if possible."""
     starts = np.array(words)
     runs = []
     while last - first > most:
@@ -107,13 +107,13 @@ def _cut(first: int, last: int, most: int, words: list[int]) -> list[Run]:
 
 
 def group_units(units: Sequence[Run], room: int, *, overlap: int = 0, longest: int = 0) -> list[Run]:
-    """Neighbouring units joined while they fit, as half-open ranges of units; together they hold every unit.
+    """Groups of neighbouring units that fit together, as half-open ranges of units; they cover every unit.
 
     Args:
-        units: half-open ranges of tokens, in order and without a gap.
-        room: tokens of a group; a unit that is longer stands alone.
-        overlap: tokens at most that a group shares with the one before it; 0 for none.
-        longest: the same where the unit that ends the group before is longer than `overlap`.
+        units: half-open ranges of tokens, in order and without gaps.
+        room: most tokens of a group; a longer unit is a group by itself.
+        overlap: most tokens that a group shares with the one before it; 0 for none.
+        longest: the same limit if the last unit of the group before is longer than `overlap`; 0 for no exception.
     """
     groups = []
     first = 0
@@ -133,20 +133,20 @@ def group_units(units: Sequence[Run], room: int, *, overlap: int = 0, longest: i
         first = following
 
 
-_TEXTS = 50_000  # texts whose number of tokens is remembered
-_LONG_TEXTS = 256  # long texts whose stretches are remembered
-_AT_ONCE = 2_000  # texts given to the tokenizer in one call
+_TEXTS = 50_000  # texts whose number of tokens is cached
+_LONG_TEXTS = 256  # long texts whose chunks are cached
+_AT_ONCE = 2_000  # texts per call of the tokenizer
 
 
-class Tokens:
-    """See the module. Threads may share it: the libraries' tokenizers change their settings while they work.
+class LockedTokenizer:
+    """A tokenizer that threads may share: without a lock, the libraries' tokenizers change settings while they work.
 
     Args:
         tokenizer: of transformers.
-        model: its name, for errors.
+        model: name of the model, for errors.
 
     Raises:
-        UsageError: it does not give the offsets of its tokens.
+        UsageError: the tokenizer does not give the offsets of its tokens.
     """
 
     def __init__(self, tokenizer: Any, model: str) -> None:
@@ -164,11 +164,11 @@ class Tokens:
         self.special = int(tokenizer.num_special_tokens_to_add(pair=True))
 
     def count(self, text: str) -> int:
-        """Tokens of a text, without special ones."""
+        """Number of tokens of a text, without special tokens."""
         return self.count_all([text])[0]
 
     def count_all(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text; each text is looked at once."""
+        """Number of tokens of each text; repeated texts are counted once."""
         counts = {text: count for text in texts if (count := self._counts.get(text)) is not None}
         new = [text for text in dict.fromkeys(texts) if text not in counts]
         for start in range(0, len(new), _AT_ONCE):
@@ -179,8 +179,8 @@ class Tokens:
                 self._counts.put(text, len(own))
         return [counts[text] for text in texts]
 
-    def stretches(self, text: str, room: int, *, overlap: bool) -> list[tuple[int, int]]:
-        """A text in stretches of at most `room` tokens, half-open code point ranges; see `windows.stretches`."""
+    def split_chunks(self, text: str, room: int, *, overlap: bool) -> list[tuple[int, int]]:
+        """Chunks of at most `room` tokens, half-open code point ranges; see the function `split_chunks`."""
         if self.count(text) <= room:
             return [(0, len(text))]
         key = (text, room, overlap)
@@ -191,12 +191,12 @@ class Tokens:
         return known
 
     def _cut(self, text: str, room: int, allowed: int, *, overlap: bool) -> list[tuple[int, int]]:
-        """As `stretches`, of at most `allowed` tokens each as they stand in the text.
+        """As `split_chunks`, with at most `allowed` tokens each, counted within the text.
 
-        A stretch by itself may have a token or two more than it had inside the text; then it is cut again.
+        A chunk by itself may have a token or two more than it had within the text; then it is cut again.
         """
         ranges = []
-        bounds = stretches(text, self._bounds(text), allowed, overlap=overlap)
+        bounds = split_chunks(text, self._bounds(text), allowed, overlap=overlap)
         counts = self.count_all([text[start:end] for start, end in bounds])
         for (start, end), count in zip(bounds, counts, strict=True):
             if count <= room or allowed <= 1:
@@ -207,7 +207,7 @@ class Tokens:
         return ranges
 
     def pairs(self, premises: list[str], hypotheses: list[str]) -> Any:
-        """Both texts of each pair as tensors, padded to the longest and cut nowhere."""
+        """The tokenised pairs as tensors, padded to the longest and never truncated."""
         return self._call(
             [self._plain(text) for text in premises],
             [self._plain(text) for text in hypotheses],
@@ -220,9 +220,9 @@ class Tokens:
         return np.maximum.accumulate(np.array(encoded["offset_mapping"][0], np.int64).reshape(-1, 2), axis=0)
 
     def _plain(self, text: str) -> str:
-        """A text as long as before, of characters that UTF-8 can write, in which no special token is spelled out.
+        """The text at the same length, without surrogates, and with the first character of special tokens replaced.
 
-        Otherwise a response that holds `</s>` or `[SEP]` would end there for the network.
+        Otherwise a response that contains `</s>` or `[SEP]` would end there for the network.
         """
         return self._special_words.sub(lambda match: "(" + match[0][1:], without_surrogates(text))
 

@@ -1,4 +1,4 @@
-"""Natural language inference: claims of responses, premises of evidence, and how far one supports the other."""
+"""Natural language inference: claims of responses, premises of evidence, and how far premises support claims."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Claim:
     """A sentence or an atomic fact of a response.
 
     Attributes:
-        text: what is held against the evidence; of a fact, with the context that it needs to be read by itself.
+        text: the hypothesis; for a fact, with the context that makes it readable by itself.
         kind: `sentence`, or the kind of fact.
-        parts: its own places in the response, half-open, in order; together the claims of a response hold each of its
-            words once.
+        parts: its code point ranges in the response, half-open, in order; each word of the response belongs to exactly
+            one claim.
     """
 
     text: str
@@ -49,7 +49,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Premise:
-    """A stretch of the evidence: `[start, end)` of the passage `passage`."""
+    """A part of the evidence: `[start, end)` of the passage with the id `passage`."""
 
     text: str
     passage: str
@@ -70,7 +70,7 @@ def claims_of(response: str, tag: str | None, level: Level, question: str | None
 
 
 def _fact_claims(response: str, found_facts: list[Fact]) -> list[Claim]:
-    """Facts as texts, without the dates, numbers and names in their context that are checked apart."""
+    """Claims of facts; dates, numbers and names that are facts by themselves are left out of the others' contexts."""
     apart = [part for fact in found_facts if fact.kind in _VALUES for part in fact.parts]
     claims = []
     for fact in found_facts:
@@ -81,7 +81,7 @@ def _fact_claims(response: str, found_facts: list[Fact]) -> list[Claim]:
 
 
 def _without(range_: Range, cuts: list[Range]) -> list[Range]:
-    """What is left of a range without others that lie in it, in order."""
+    """A range without the `cuts` that lie within it, in order."""
     start, end = range_
     left = []
     for low, high in sorted(cut for cut in cuts if start <= cut[0] and cut[1] <= end):
@@ -91,7 +91,7 @@ def _without(range_: Range, cuts: list[Range]) -> list[Range]:
 
 
 def declared_for(entailment: Entailment, tag: str) -> bool:
-    """Whether a model is declared for a language, given by its tag; one that declares none takes any."""
+    """Whether a model supports the language of a tag; a model that states no languages takes any."""
     return not entailment.languages or base_tag(tag).lower() in entailment.languages
 
 
@@ -119,17 +119,17 @@ def _ranges(passage: Evidence, size: int) -> list[Range]:
 
 
 class Entailment(Protocol):
-    """Judges pairs: does the premise say what the hypothesis says, or otherwise, or neither?
+    """An entailment model: does the premise entail the hypothesis, contradict it, or neither?
 
-    What a pair gets hangs on its two texts alone, never on what else is asked with it or was asked before, up to the
-    last digits of the arithmetic (1e-5). Nothing is cut: texts longer than the model takes are judged in stretches.
+    The result for a pair depends on its two texts alone, not on the batch or on earlier calls, up to rounding (1e-5).
+    Nothing is truncated: texts longer than the model takes are judged in chunks.
 
     Attributes:
-        signature: one line `key:value|key:value` that tells apart any two models whose judgements differ.
-        revision: which model it is, whatever machine it runs on: a commit, or a hash of its files.
-        labels: what it tells apart, in its own order: `entailment`, `neutral`, `contradiction`; or `entailment`,
-            `not_entailment`, which says nothing of contradiction: its third column is 0.
-        languages: base tags of the languages that it is declared to be for; empty where nobody has said.
+        signature: one line `key:value|key:value`, different for any two models whose results differ.
+        revision: of the model, the same on every machine: a commit, or a hash of its files.
+        labels: of its outputs, in its own order: `entailment`, `neutral`, `contradiction`; or `entailment`,
+            `not_entailment`, with which the probability of contradiction is always 0.
+        languages: base tags of the languages that it supports; empty if it states none.
     """
 
     signature: str
@@ -138,23 +138,23 @@ class Entailment(Protocol):
     languages: frozenset[str]
 
     def judge(self, pairs: Sequence[tuple[str, str]]) -> Float64s:
-        """Probabilities of entailment, neutral and contradiction, shape (n, 3), for pairs of premise and hypothesis.
+        """Probabilities of entailment, neutral and contradiction, shape (n, 3), for pairs (premise, hypothesis).
 
-        A pair that fits gets the model's own three, which sum to 1. Of a premise in several windows the entailment is
-        the greatest, and so is the contradiction: support by any window is support (SummaC's max). Of a hypothesis in
-        several pieces the entailment is the least, since every piece has to be supported, and the contradiction the
-        greatest. Neutral is then `1 - max(entailment, contradiction)`, as UNV of Kang et al.
+        A pair that fits gets the model's own three, which sum to 1. Over several windows of a premise, entailment and
+        contradiction are the maximum: support by any window is support (SummaC's max). Over several pieces of a
+        hypothesis, entailment is the minimum, since every piece needs support, and contradiction the maximum. Neutral
+        is then `1 - max(entailment, contradiction)`, as UNV of Kang et al.
         """
         ...
 
     def pieces(self, hypothesis: str) -> list[tuple[int, int]]:
-        """The stretches in which a hypothesis is judged, half-open code point ranges: one, unless it is very long."""
+        """The chunks in which a hypothesis is judged, half-open code point ranges; only a very long one has several."""
         ...
 
 
-# How far premises support claims: the zero-shot method of SummaC, and the four metrics that Kang et al. make of it.
+# How far premises support claims: the zero-shot method of SummaC, and the four metrics that Kang et al. derive from it.
 #
-# For a claim `i` and premises `m`, with the model's probabilities of entailment `e` and contradiction `c`
+# For claim `i` and premises `m`, with the model's probabilities of entailment `e` and contradiction `c`
 # (Kang, Blevins, Zettlemoyer 2024, section 2.2; Laban et al. 2022, SummaC-ZS with max):
 #
 #     ENT_i  = max_m e(m, i)
@@ -163,19 +163,19 @@ class Entailment(Protocol):
 #     UNV_i  = 1 - max(ENT_i, CON_i)
 
 
-_DIGITS = 6  # beyond them the arithmetic of a batch shows
-_PAIRS = 65536  # judged in one call
+_DIGITS = 6  # further digits depend on the batch
+_PAIRS = 65536  # most pairs of one call
 
 
 @dataclass(frozen=True)
 class Support:
-    """What n claims got from the premises that they were held against.
+    """The support of n claims by their premises.
 
     Attributes:
         entailment: ENT, 0 to 1, shape (n,).
         contradiction: CON, 0 to 1, shape (n,).
-        nearest: place of the premise with the greatest entailment, the first of several, shape (n,).
-        opposed: place of the premise with the greatest contradiction, likewise.
+        nearest: index of the premise with the highest entailment (the first, if equal), shape (n,).
+        opposed: index of the premise with the highest contradiction (the first, if equal), shape (n,).
     """
 
     entailment: Float64s
@@ -197,8 +197,8 @@ class Support:
 _Task = tuple[Sequence[str], Sequence[str]]  # claims and premises
 
 
-def hold(entailment: Entailment, tasks: Sequence[_Task]) -> list[Support]:
-    """Hold claims against premises, every claim of a task against every premise of it."""
+def judge_claims(entailment: Entailment, tasks: Sequence[_Task]) -> list[Support]:
+    """The support of the claims of each task; within a task, every claim is paired with every premise."""
     supports: list[Support] = []
     for group in _groups(tasks):
         rows = entailment.judge(
@@ -215,7 +215,7 @@ def hold(entailment: Entailment, tasks: Sequence[_Task]) -> list[Support]:
 
 
 def _groups(tasks: Sequence[_Task]) -> Iterator[list[_Task]]:
-    """Neighbouring tasks of some `_PAIRS` pairs together; one that has more stands by itself."""
+    """Neighbouring tasks, in groups of at most `_PAIRS` pairs; a task with more is a group by itself."""
     group: list[_Task] = []
     pairs = 0
     for claims, premises in tasks:
@@ -250,7 +250,7 @@ def load_entailment(model: str | Path, *, kind: str = "transformers", **options:
 
 @dataclass(frozen=True)
 class Claims:
-    """What of a sample is held against what, and the language that its response was read in."""
+    """The claims and premises of a sample, and the language of its response."""
 
     language: str
     claims: list[Claim]
@@ -258,17 +258,17 @@ class Claims:
 
 
 class ClaimReader:
-    """Reads the claims and premises of samples, and has a model judge them.
+    """Extracts claims and premises of samples, and has a model judge them.
 
     Args:
-        model: a name or folder as `load_entailment` takes it, or an entailment model.
-        claim: `sentence` or `fact`: what of the response is held against the evidence, piece by piece.
-        premise_sentences: sentences of the evidence that make a premise; 0 for whole passages.
-        question: whether the sample's question stands before each claim.
+        model: an entailment model, or its name or folder for `load_entailment`.
+        claim: the unit of the response that is judged: `sentence` or `fact`.
+        premise_sentences: sentences of a premise; 0 for whole passages.
+        question: whether to put the sample's question before each claim.
         options: of the entailment model.
 
     Raises:
-        UnknownNameError, UsageError: an option that makes no sense.
+        UnknownNameError, UsageError: an invalid option.
     """
 
     def __init__(
@@ -287,7 +287,7 @@ class ClaimReader:
         self.entailment = load_entailment(model, **options) if isinstance(model, str | Path) else model
 
     def settings(self) -> dict[str, object]:
-        """What a signature says of it."""
+        """The settings for a detector's signature."""
         return {
             "claim": self.level,
             "premise": f"sentences-{self._size}" if self._size else "passage",
@@ -295,19 +295,19 @@ class ClaimReader:
         }
 
     def read(self, sample: Sample, tag: str) -> Claims | NotScored:
-        """The claims and premises of a sample in a language, possibly none; or that the model does not know it."""
+        """The claims and premises of a sample (possibly none), or why its language is not supported."""
         if not declared_for(self.entailment, tag):
             known = ", ".join(sorted(self.entailment.languages))
             return NotScored(Status.UNSUPPORTED_LANGUAGE, f"the model is declared for {known} only")
         claims = claims_of(sample.response, tag, self.level, sample.question if self._question else None)
         return Claims(tag, claims, premises_of(sample.evidence, self._size))
 
-    def hold(self, samples: Sequence[Claims]) -> list[Support | NotScored]:
-        """The support of each sample's claims; where the batch fails, each sample is judged by itself."""
+    def judge(self, samples: Sequence[Claims]) -> list[Support | NotScored]:
+        """The support of each sample's claims. If a batch fails, its samples are judged one by one."""
         tasks = [([c.text for c in sample.claims], [p.text for p in sample.premises]) for sample in samples]
         try:
-            return [*hold(self.entailment, tasks)]
-        except Exception as error:  # one sample's failure must not lose the batch
+            return [*judge_claims(self.entailment, tasks)]
+        except Exception as error:  # one sample must not fail the batch
             if len(samples) == 1:
                 return [NotScored.failed(error)]
-            return [support for sample in samples for support in self.hold([sample])]
+            return [support for sample in samples for support in self.judge([sample])]

@@ -1,4 +1,4 @@
-"""Any sequence classifier of the transformers library that was trained on pairs with NLI labels."""
+"""Entailment by any sequence classifier of transformers that was trained on pairs with NLI labels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import transformers
 from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.checkpoints import batches, load_pretrained
 from veriglot.hub.registry import models
-from veriglot.judging.classifiers import Tokens, label_aliases, label_names, normalised_label
+from veriglot.judging.classifiers import LockedTokenizer, label_aliases, label_names, normalised_label
 from veriglot.plugins import Configured
 from veriglot.records.languages import get_language
 from veriglot.signatures import signature
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = []
 
 
-COLUMNS = ("entailment", "neutral", "contradiction")  # of what `judge` gives
+COLUMNS = ("entailment", "neutral", "contradiction")  # of the array that `judge` returns
 _LABELS = (set(COLUMNS), {"entailment", "not_entailment"})
 
 
@@ -53,8 +53,8 @@ _KEYS_PER_QUERY = 500
 _TABLE = "CREATE TABLE IF NOT EXISTS judged (key BLOB PRIMARY KEY, row BLOB NOT NULL) WITHOUT ROWID"
 
 
-class Memory:
-    """Rows of three probabilities by pair and model, in memory and in a file, for several threads and processes."""
+class PairCache:
+    """Cache of probabilities by model and pair, in memory and in a file; threads and processes may share it."""
 
     def __init__(self, signature: str, pairs: int, folder: str | Path | None = None) -> None:
         if pairs < 0:
@@ -72,7 +72,7 @@ class Memory:
         self._file = None if folder is None else Cache(Path(folder) / "entailment.sqlite", _TABLE, error=error)
 
     def key(self, premise: str, hypothesis: str) -> bytes:
-        """What a pair is known by: a hash of the model and of both texts."""
+        """The key of a pair: a hash of the model and both texts."""
         data = premise.encode("utf-8", "surrogatepass")
         hasher = hashlib.blake2b(self._salt, digest_size=16)
         hasher.update(len(data).to_bytes(8, "little"))
@@ -81,7 +81,7 @@ class Memory:
         return hasher.digest()
 
     def known(self, keys: Sequence[bytes]) -> dict[bytes, Float32s]:
-        """The rows that are kept, by key."""
+        """The cached rows, by key."""
         with self._lock:
             rows = {key: row for key in keys if (row := self._rows.get(key)) is not None}
             if self._file is not None:
@@ -96,7 +96,7 @@ class Memory:
         return rows
 
     def put(self, rows: Mapping[bytes, Float32s]) -> None:
-        """Keep rows; those of the file are on the disk when this returns."""
+        """Store rows; with a file, they are on disk when this returns."""
         with self._lock:
             self._keep(rows)
             if self._file is not None:
@@ -105,7 +105,7 @@ class Memory:
 
     def _keep(self, rows: Mapping[bytes, Float32s]) -> None:
         for key, row in rows.items():
-            self._rows.put(key, row.copy())  # a view would keep its whole batch alive
+            self._rows.put(key, row.copy())  # a view would keep its whole batch in memory
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -115,15 +115,15 @@ class Memory:
 class Job:
     """One input of the network."""
 
-    row: int  # the pair that it belongs to
-    piece: int  # which piece of that pair's hypothesis
+    row: int  # index of its pair
+    piece: int  # index of the piece of that pair's hypothesis
     premise: str  # a window of the premise
     hypothesis: str  # the piece
-    tokens: int  # of both, special tokens included
+    tokens: int  # number of tokens of both, special tokens included
 
 
-def joined(jobs: Sequence[Job], rows: Float32s, pairs: int) -> Float32s:
-    """One row per pair, from one per job; see `Entailment.judge` for the rule."""
+def merge_jobs(jobs: Sequence[Job], rows: Float32s, pairs: int) -> Float32s:
+    """One row per pair from one row per job; `Entailment.judge` states the rule."""
     result = np.zeros((pairs, len(COLUMNS)), np.float32)
     for row, indices in groupby(range(len(jobs)), lambda index: jobs[index].row):
         first, *others = indices
@@ -137,7 +137,7 @@ def joined(jobs: Sequence[Job], rows: Float32s, pairs: int) -> Float32s:
     return result
 
 
-_FEWEST = 8  # tokens of premise and hypothesis together
+_MIN_TOKENS = 8  # of premise and hypothesis together
 
 
 class SequenceClassifier(Configured):
@@ -146,20 +146,20 @@ class SequenceClassifier(Configured):
     Args:
         model: a folder, a name that `veriglot models` lists, or a name on the hub.
         revision: of a model on the hub.
-        labels: what its outputs mean, in order, where its configuration does not say, such as
+        labels: meanings of its outputs, in order, if its configuration does not state them, such as
             `entailment,neutral,contradiction`.
-        max_length: tokens of a pair; None for as many as the model takes.
-        languages: BCP 47 tags that it is declared to be for; None for those of the registry, where it names any.
-        device: where it runs, such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
-        dtype: of the weights. Of less than `float32`, judgements vary with the batch in their last digits.
-        batch_tokens: tokens that are judged at a time, padding included.
-        memory: how many pairs to remember, the least recently used forgotten first.
-        cache: a folder whose file remembers every pair, for other runs and processes too; None for none.
+        max_length: most tokens of a pair; None for the model's own limit.
+        languages: BCP 47 tags of the languages that it supports; None for those of the registry, if it names any.
+        device: such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
+        dtype: of the weights. Below `float32`, the last digits of probabilities depend on the batch.
+        batch_tokens: most tokens of a batch, padding included.
+        memory: how many pairs to cache in memory (least recently used ones are dropped first).
+        cache: a folder with a file that caches every pair, for other runs and processes too; None for no file.
         trust_remote_code: run code that comes with the model.
 
     Raises:
-        WeightsError: the model cannot be loaded, has no trained classifier, or its labels do not say what they mean.
-        UsageError: an option that makes no sense, or a tokenizer that does not give the offsets of its tokens.
+        WeightsError: the model cannot be loaded, has no trained classifier, or its labels are not known.
+        UsageError: an invalid option, or a tokenizer that does not give the offsets of its tokens.
         UnknownNameError: no such language.
     """
 
@@ -201,10 +201,12 @@ class SequenceClassifier(Configured):
         self._device, self._network = loaded.device, network
         self._lock = threading.Lock()
         room = loaded.room(max_length)
-        if room < _FEWEST + 4:
-            raise UsageError(f"{room} tokens are too few for a pair.", remedy=f"Give max_length {_FEWEST + 4} or more.")
-        self._tokens = Tokens(tokenizer, loaded.source)
-        self._free = room - self._tokens.special  # tokens that premise and hypothesis may have together
+        if room < _MIN_TOKENS + 4:
+            raise UsageError(
+                f"{room} tokens are too few for a pair.", remedy=f"Give max_length {_MIN_TOKENS + 4} or more."
+            )
+        self._tokens = LockedTokenizer(tokenizer, loaded.source)
+        self._free = room - self._tokens.special  # for premise and hypothesis
         self._batch_tokens = batch_tokens
         self.revision = loaded.revision
         self.signature = signature(
@@ -215,10 +217,10 @@ class SequenceClassifier(Configured):
             window=room,
             **loaded.settings,
         )
-        self._memory = Memory(self.signature, memory, cache)
+        self._memory = PairCache(self.signature, memory, cache)
 
     def judge(self, pairs: Sequence[tuple[str, str]]) -> Float64s:
-        """See `Entailment`. A pair that is asked twice, or was asked before, is judged once."""
+        """See `Entailment`. Repeated and cached pairs are judged only once."""
         keys = [self._memory.key(*pair) for pair in pairs]
         known = self._memory.known(keys)
         new = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in known}
@@ -230,8 +232,8 @@ class SequenceClassifier(Configured):
         return np.array([known[key] for key in keys], np.float64).reshape(-1, len(COLUMNS))
 
     def pieces(self, hypothesis: str) -> list[tuple[int, int]]:
-        """See `Entailment`. A hypothesis may take half of the room, so that there is as much for the premise."""
-        return self._tokens.stretches(hypothesis, self._free // 2, overlap=False)
+        """See `Entailment`. A hypothesis takes at most half of the tokens, so that the premise gets the other half."""
+        return self._tokens.split_chunks(hypothesis, self._free // 2, overlap=False)
 
     def _judged(self, pairs: list[tuple[str, str]]) -> Float32s:
         self._tokens.count_all([text for pair in pairs for text in pair])
@@ -239,7 +241,7 @@ class SequenceClassifier(Configured):
         rows = np.zeros((len(jobs), len(COLUMNS)), np.float32)
         for batch in batches([job.tokens for job in jobs], self._batch_tokens):
             rows[batch] = self._run([jobs[index] for index in batch])
-        return joined(jobs, rows, len(pairs))
+        return merge_jobs(jobs, rows, len(pairs))
 
     def _jobs(self, row: int, premise: str, hypothesis: str) -> list[Job]:
         jobs = []
@@ -252,14 +254,14 @@ class SequenceClassifier(Configured):
         return jobs
 
     def _windows(self, premise: str, length: int) -> list[tuple[int, int]]:
-        """The windows of a premise beside a hypothesis of so many tokens.
+        """The windows of a premise, for a hypothesis of `length` tokens.
 
-        Where there are several, the length is rounded up, so that few hypotheses need windows of their own.
+        If there are several, `length` is rounded up, so that hypotheses of similar length share the cached windows.
         """
         if self._tokens.count(premise) <= self._free - length:
             return [(0, len(premise))]
         step = max(self._free // 32, 1)
-        return self._tokens.stretches(premise, self._free - length - -length % step, overlap=True)
+        return self._tokens.split_chunks(premise, self._free - length - -length % step, overlap=True)
 
     def _run(self, jobs: list[Job]) -> Float32s:
         try:

@@ -1,7 +1,7 @@
-"""Who did what to whom: relations of two that a response turns round, such as who succeeded whom.
+"""Swapped roles: binary relations in which response and evidence exchange the arguments, such as who succeeded whom.
 
-`templates/` has a file for each language, with templates by which A and B of a relation are read from a text. What no
-template reads is not judged.
+`templates/` has a file for each language with templates that extract the arguments A and B of relations from a text.
+Text that matches no template is not judged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Range = tuple[int, int]
 
-__all__ = ["HANGUL", "HIRAGANA", "Words", "turned_names"]
+__all__ = ["HANGUL", "HIRAGANA", "Words", "swapped_names"]
 
 
 @dataclass(frozen=True)
@@ -42,50 +42,50 @@ class Words:
         bounds: half-open code point ranges in order, shape (n, 2).
         sentence: the sentence of each word, ascending, shape (n,).
         stem: equal for words of one stem, shape (n,).
-        telling: those that say what a sentence is about: neither frequent nor harmless, shape (n,).
+        content: whether each is a content word, neither frequent nor harmless, shape (n,).
     """
 
     text: str
     bounds: Int64s
     sentence: Int64s
     stem: UInt64s
-    telling: Bools
+    content: Bools
 
     @cached_property
     def written(self) -> list[str]:
-        """The words as the text has them."""
+        """The words as written."""
         return [self.text[start:end] for start, end in self.bounds.tolist()]
 
     def within(self, start: int, end: int) -> slice:
-        """The words in a range of code points, those that it cuts included."""
+        """The words that a range of code points overlaps."""
         first, last = np.searchsorted(self.bounds[:, 1], start, "right"), np.searchsorted(self.bounds[:, 0], end)
         return slice(int(first), int(last))
 
 
-_REACH = 60  # code points on either side of a template's words that may belong to what is related
-_LONGEST = 400  # code points that a template's words span at most, with what stands between them
-_BEFORE = 160  # code points before them that may name what a pronoun stands for
+_REACH = 60  # code points on either side of a template's words in which the arguments may stand
+_LONGEST = 400  # most code points from the first to the last word of a template
+_BEFORE = 160  # code points before them that may name what a pronoun refers to
 _ENDS = re.compile(r"[.:](?!\d)|[!?;。！？；।۔\n]")
 _NO_END = r"[^.:!?;。！？；।۔\n]"
-_EDGE = r"\s!-/:-@\[-`{-~¡¿।॥·…•。、・「」『』（）【】！？：；，’"  # may stand beside a word of a template
+_EDGE = r"\s!-/:-@\[-`{-~¡¿।॥·…•。、・「」『』（）【】！？：；，’"  # may precede or follow a word of a template
 _ITEM = re.compile(r"^[ \t>*+•·–-]*\(?\d{0,3}[.)．、]?[ \t*]*(.{1,60}(?<![:：]))$", re.MULTILINE)
-_HAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\u0e00-\u0e7f]")  # and kana and Thai: words are not parted
+_HAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\u0e00-\u0e7f]")  # also kana and Thai: scripts without spaces
 HANGUL = re.compile(r"[\uac00-\ud7af]")
 HIRAGANA = re.compile(r"[\u3040-\u309f]+")
-# Words with the marks that Python's `\w` leaves out: vowel signs of Hebrew, Arabic, the scripts of India, and Thai.
+# Words with the marks that Python's `\w` does not match: vowel signs of Hebrew, Arabic, the scripts of India, and Thai.
 _LETTERS = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e])+")
-_ENDING = 3  # letters by which forms of one name may differ
-_CANDIDATES = 50  # sentences of the evidence that a relation of the response is compared with
+_ENDING = 3  # most letters by which forms of a name differ
+_CANDIDATES = 50  # most relations of the evidence that one of the response is compared with
 
 
 def _first_word(alternative: str, *, spaced: bool) -> str:
-    """Of what may be several words; with `*` where any ending may follow."""
+    """The first word of an alternative; with `*` if any ending may follow."""
     first, *others = re.split(rf"[{_EDGE}_]+" if spaced else "_", plain(alternative.rstrip("*")))
     return f"{first}*" if spaced and alternative.endswith("*") and not others else first
 
 
 class _Template:
-    """How a language says what A is to B: "A was succeeded by B"; `templates/en.toml` says how it is written."""
+    """A template of a relation, such as "A was succeeded by B"; `templates/en.toml` describes the syntax."""
 
     def __init__(self, relation: str, text: str, *, spaced: bool) -> None:
         pieces = text.split()
@@ -99,7 +99,7 @@ class _Template:
 
     @cached_property
     def words(self) -> re.Pattern[str]:
-        """Its words, with what stands between them; slots among them are named groups."""
+        """A pattern of its words and the gaps between them; slots between words are named groups."""
         parts, follows = [], False
         for piece in self._pieces:
             if piece in {"A", "B"}:
@@ -113,19 +113,19 @@ class _Template:
         return re.compile("".join(parts))
 
     def _alternatives(self, piece: str) -> str:
-        """The longest first."""
+        """A pattern of the alternatives, longest first."""
         words = []
         for word in sorted(piece.split("|"), key=len, reverse=True):
             ending = r"[^\s,.;:!?)\"]*" if word.endswith("*") and self._spaced else ""
             text = re.escape(plain(word.rstrip("*"))).replace("_", r"[\s'’-]+") + ending
-            # what must stand before a word is looked for behind its first letter: `re` skips to letters
+            # the look-behind comes after the first letter, since `re` searches fast for a literal prefix
             words.append(rf"{text[0]}(?<![^{_EDGE}]{text[0]}){text[1:]}" if self._spaced else text)
         any_of = f"(?:{'|'.join(words)})"
         return rf"{any_of}(?=[{_EDGE}]|$)" if self._spaced else any_of
 
 
 class _Relations:
-    """What is known of a language: its templates, how questions ask for an order, and what is glued to names."""
+    """The rules of a language: templates, words of questions for an order, and affixes of names."""
 
     def __init__(self, base: str, table: dict[str, dict[str, str | list[str]]]) -> None:
         forms, names, spaced = table["forms"], table.get("names", {}), bool(space_of(base))
@@ -146,7 +146,7 @@ class _Relations:
         self.subjects = re.compile(rf"(?:{'|'.join(names['subject'])})(?=\s)" if "subject" in names else "(?!)")
 
     def possible(self, text: str, wanted: set[str] | None) -> Iterator[_Template]:
-        """The templates of whose words each may stand in a folded text; see `_readings`."""
+        """The templates whose words may all occur in a folded text; `wanted` as for `_readings`."""
         if self._spaced:
             words = set(re.findall(rf"[^{_EDGE}]+", text))
             words |= {f"{word[:size]}*" for word in words for size in self._sizes}
@@ -168,13 +168,13 @@ def _relations(base: str) -> _Relations | None:
 
 
 class _Reading(NamedTuple):
-    """A relation that a text tells.
+    """A relation extracted from a text.
 
     Attributes:
         relation: its name.
-        pairs: where A and B stand, in each way to read them.
-        context: what stands before them, for pronouns.
-        words: by which it is told.
+        pairs: ranges of A and B; several if the text is ambiguous.
+        context: the range before them, for pronouns.
+        words: the words that matched the template.
     """
 
     relation: str
@@ -184,7 +184,7 @@ class _Reading(NamedTuple):
 
 
 def _readings(text: str, base: str, wanted: set[str] | None = None) -> Iterator[_Reading]:
-    """The relations that a text tells, of all or of the `wanted` ones."""
+    """The relations of a text; only the `wanted` ones if given."""
     known = _relations(base)
     if known is None:
         return
@@ -208,8 +208,8 @@ def _readings(text: str, base: str, wanted: set[str] | None = None) -> Iterator[
         low = max(start - _REACH, ends[bisect_right(ends, start) - 1])
         high = min(end + _REACH, ends[bisect_left(ends, end)])
         inside = {slot: match.span(slot) for slot in template.words.groupindex}
-        before = _parted(folded, low, start, template.before, known.subjects)
-        behind = _parted(folded, end, high, template.behind, known.subjects)
+        before = _split_slots(folded, low, start, template.before, known.subjects)
+        behind = _split_slots(folded, end, high, template.behind, known.subjects)
         for left, right in product(before, behind):
             both = {**left, **inside, **right}
             if all(folded[slice(*span)].strip() for span in both.values()):
@@ -219,8 +219,8 @@ def _readings(text: str, base: str, wanted: set[str] | None = None) -> Iterator[
         yield _Reading(relation, pairs, normal.original(max(0, low - _BEFORE), low) if low else (0, 0), words)
 
 
-def _parted(text: str, start: int, end: int, slots: str, subjects: re.Pattern[str]) -> list[dict[str, Range]]:
-    """The slots that stand between two places; two of them parted behind a subject, or else in every way."""
+def _split_slots(text: str, start: int, end: int, slots: str, subjects: re.Pattern[str]) -> list[dict[str, Range]]:
+    """Ranges of the slots within `[start, end)`; two are split after a subject, or else in every possible way."""
     if len(slots) < len("AB"):
         return [dict.fromkeys(slots, (start, end))]
     unspaced = bool(_HAN.search(text, start, end))
@@ -230,7 +230,7 @@ def _parted(text: str, start: int, end: int, slots: str, subjects: re.Pattern[st
 
 
 def _listed(response: str, base: str, question: str | None) -> Iterator[_Reading]:
-    """The items of a list by which the response answers a question for an order."""
+    """Neighbouring items of a list, if the question asks for an order."""
     known, asked = _relations(base), plain(question or "")
     edge = r"\b" if space_of(base) else ""
     if known and any(re.search(edge + re.escape(word), asked) for word in known.ordered):
@@ -241,10 +241,10 @@ def _listed(response: str, base: str, question: str | None) -> Iterator[_Reading
 Names = frozenset[str]
 
 
-class _Named:
-    """The names in stretches of a response and its evidence; where writing has no capitals, their rarer words.
+class _NameFinder:
+    """Finds the names in parts of response and evidence; in scripts without capitals, the rarer words.
 
-    With `nouns` the longer of the rarer words count everywhere: "the lawyer".
+    With `nouns`, longer rare words count as names in all scripts: "the lawyer".
     """
 
     def __init__(self, response: Words, evidence: Words, relations: _Relations) -> None:
@@ -255,15 +255,15 @@ class _Named:
         for text in (response, evidence):
             whole = fold(text.text)
             folded = [whole[start:end] for start, end in text.bounds.tolist()]
-            self._frequent.update(compress(folded, (~text.telling).tolist()))
+            self._frequent.update(compress(folded, (~text.content).tolist()))
             self._small.update(compress(folded, map(str.islower, text.written)))
         self._relations = relations
-        endings = relations.inflected and not re.search(r"\w['’]\w", response.text)  # set apart: "Ada'nın"
+        endings = relations.inflected and not re.search(r"\w['’]\w", response.text)  # endings are separated: "Ada'nın"
         self.inflected = endings and self.cased
         self.of, self._same = cache(self._of), cache(self._are_same)
 
     def _of(self, text: str) -> Names:
-        """Folded words; pairs of characters where words are not parted."""
+        """The names as folded words; pairs of characters in scripts without spaces."""
         names, articles, before, whole = set[str](), self._relations.articles, "", fold(text)
         for match in _LETTERS.finditer(text):
             word, folded = match.group(), whole[slice(*match.span())]
@@ -281,7 +281,7 @@ class _Named:
         return frozenset(names)
 
     def pairs(self, text: str, reading: _Reading) -> list[tuple[Names, Names]]:
-        """The names of A and of B in each way to read them."""
+        """The names of A and B for each pair of a reading."""
         return [(self.of(text[slice(*a)]), self.of(text[slice(*b)])) for a, b in reading.pairs]
 
     def _are_same(self, name: str, other: str) -> bool:
@@ -293,62 +293,62 @@ class _Named:
         return common >= _ENDING and common >= max(len(long) - _ENDING, 0.6 * len(long))
 
     def parts(self, name: str) -> set[str]:
-        """What forms of one name share: how they begin, or end where something may be glued before them."""
+        """Letters that forms of a name share: the first two; in languages with prefixes also the last three."""
         return {name[:2], name[-_ENDING:]} if self._relations.prefixes else {name[:2]}
 
     def common(self, some: AbstractSet[str], others: AbstractSet[str]) -> int:
-        """How many names are among others, in some form where writing has letters."""
+        """How many names are among others; forms of a name count as equal in alphabetic scripts."""
         formed = [name for name in some - others if not (_HAN.match(name) or HANGUL.match(name))]
         return len(some & others) + sum(any(self._same(name, other) for other in others) for name in formed)
 
     def is_part(self, word: str, names: AbstractSet[str]) -> bool:
-        """Whether a word is one of the names, or of the characters of one."""
+        """Whether a word is one of the names, or in scripts without spaces a part of one."""
         folded = fold(word)
         if _HAN.match(folded):
             return folded not in self._frequent and any(folded in name or name in folded for name in names)
         return bool(self.common(self.of(word), names))
 
 
-class _Compared(NamedTuple):
-    """A relation of the response beside one of the evidence.
+class _Comparison(NamedTuple):
+    """A relation of the response compared with one of the evidence.
 
     Attributes:
-        alike: names that are in both what they are.
-        turned: names that are A here and B there, or the reverse; 0 where only one of the two has such names.
-        pair: the way to read the response's in which most are.
-        names: the evidence's.
+        agreeing: number of names with the same role in both.
+        swapped: number of names with exchanged roles; 0 unless both A and B have such names.
+        pair: index of the response's pair with most swapped names.
+        names: names of the evidence's relation.
     """
 
-    alike: int
-    turned: int
+    agreeing: int
+    swapped: int
     pair: int
     names: Names
 
 
-def _compared(
-    named: _Named, ours: list[tuple[Names, Names]], stated: list[tuple[Names, Names]], context: Names
-) -> _Compared:
-    best, common = _Compared(0, 0, 0, frozenset()), cache(named.common)
+def _compare(
+    named: _NameFinder, ours: list[tuple[Names, Names]], stated: list[tuple[Names, Names]], context: Names
+) -> _Comparison:
+    best, common = _Comparison(0, 0, 0, frozenset()), cache(named.common)
     for (index, (a, b)), (other_a, other_b) in product(enumerate(ours), stated):
         first = other_a if common(other_a, a | b) else other_a | context
         if first is other_a and not common(other_b, a | b):
             continue
         straight, crossed = (common(a, first), common(b, other_b)), (common(a, other_b), common(b, first))
         if all(straight):
-            best = best._replace(alike=max(best.alike, sum(straight)))
+            best = best._replace(agreeing=max(best.agreeing, sum(straight)))
         outweighed = crossed[0] >= straight[0] and (crossed[1] >= straight[1] or not (named.cased or straight[0]))
-        if all(crossed) and outweighed and sum(crossed) > best.turned and not (named.nouns and any(straight)):
-            best = _Compared(best.alike, sum(crossed), index, first | other_b)
+        if all(crossed) and outweighed and sum(crossed) > best.swapped and not (named.nouns and any(straight)):
+            best = _Comparison(best.agreeing, sum(crossed), index, first | other_b)
     return best
 
 
-def turned_names(response: Words, evidence: Words, language: str, question: str | None = None) -> Bools:
-    """The names that are A and B of a relation here, B and A of it in the evidence, and nowhere there as here.
+def swapped_names(response: Words, evidence: Words, language: str, question: str | None = None) -> Bools:
+    """Names whose roles in a relation are exchanged everywhere in the evidence.
 
     Args:
         response: the response.
-        evidence: all passages, a line break between each two.
-        language: BCP 47 tag of both; without a table of its relations nothing is marked.
+        evidence: all passages, joined by line breaks.
+        language: BCP 47 tag of both; nothing is marked without a file in `templates/`.
         question: the question, if there is one.
 
     Returns:
@@ -361,42 +361,42 @@ def turned_names(response: Words, evidence: Words, language: str, question: str 
     if relations is None or not claims:
         return result
     readings = list(_readings(evidence.text, base, {claim.relation for claim in claims}))
-    named = _Named(response, evidence, relations)
-    for named.nouns in (False, True):  # "the lawyer" where no name decides
+    named = _NameFinder(response, evidence, relations)
+    for named.nouns in (False, True):  # "the lawyer" if names decide nothing
         named.of.cache_clear()
-        known, silent = _Known(named, evidence, readings), list[_Reading]()
+        known, unmatched = _EvidenceRelations(named, evidence, readings), list[_Reading]()
         for claim in claims:
             match = known.match(claim, named.pairs(response.text, claim))
             if match is None:
-                silent.append(claim)
-            elif match.turned > match.alike:
+                unmatched.append(claim)
+            elif match.swapped > match.agreeing:
                 for span in claim.pairs[match.pair]:
                     inside = response.within(*span)
                     for index, word in enumerate(response.written[inside], inside.start):
                         result[index] |= named.is_part(word, match.names)
-        if not (silent and named.cased) or relations.inflected:
+        if not (unmatched and named.cased) or relations.inflected:
             break
-        claims = silent
+        claims = unmatched
     return result
 
 
-class _Known:
-    """The relations that the evidence tells, found by their names."""
+class _EvidenceRelations:
+    """The relations of the evidence, indexed by parts of their names."""
 
-    def __init__(self, named: _Named, evidence: Words, readings: list[_Reading]) -> None:
+    def __init__(self, named: _NameFinder, evidence: Words, readings: list[_Reading]) -> None:
         self._named, self._evidence = named, evidence
         self._readings = readings
         self._sides: list[tuple[list[tuple[Names, Names]], Names]] = []
-        self._places = defaultdict[tuple[str, str], set[int]](set)
+        self._index = defaultdict[tuple[str, str], set[int]](set)
         for number, reading in enumerate(readings):
             pairs, context = named.pairs(evidence.text, reading), named.of(evidence.text[slice(*reading.context)])
             self._sides.append((pairs, context))
             for name in context.union(*(side for pair in pairs for side in pair)):
                 for part in named.parts(name):
-                    self._places[reading.relation, part].add(number)
+                    self._index[reading.relation, part].add(number)
 
     def _is_inverted(self, claim: _Reading, ours: list[tuple[Names, Names]], number: int) -> bool:
-        """Whether the same words only stand in another order, where endings say who did what: "Ivana saved Maria"."""
+        """Whether only the word order differs, in a language whose endings mark the roles: "Ivana saved Maria"."""
         reading, (pairs, _) = self._readings[number], self._sides[number]
         if not self._named.inflected or reading.words != claim.words:
             return False
@@ -404,29 +404,29 @@ class _Known:
         shared = {name for pair in ours for side in pair for name in side if self._named.common({name}, stated)}
         return shared <= stated
 
-    def match(self, claim: _Reading, ours: list[tuple[Names, Names]]) -> _Compared | None:
-        """What the evidence says of a relation that the response tells; None where it says nothing of it."""
+    def match(self, claim: _Reading, ours: list[tuple[Names, Names]]) -> _Comparison | None:
+        """The comparison of a claim with the evidence; None if the evidence has no such relation."""
         every = frozenset[str]().union(*(side for pair in ours for side in pair))
         parts = {part for name in every for part in self._named.parts(name)}
-        near = Counter(number for part in parts for number in self._places.get((claim.relation, part), ()))
+        near = Counter(number for part in parts for number in self._index.get((claim.relation, part), ()))
         compared = [
-            _compared(self._named, ours, *self._sides[number])
+            _compare(self._named, ours, *self._sides[number])
             for number, _ in near.most_common(_CANDIDATES)
             if not self._is_inverted(claim, ours, number)
         ]
-        if not any(match.alike or match.turned for match in compared):
+        if not any(match.agreeing or match.swapped for match in compared):
             is_whole = claim.context == (0, 0) and len(ours) == 1  # nothing stands before it
             (a, b), *_ = ours
             is_listed = claim.relation == "order" and is_whole and not self._named.nouns
-            is_turned = is_listed and _is_named_first(self._named, b, a, self._evidence)
-            return _Compared(0, 1, 0, a | b) if is_turned else None
-        best = max(compared, key=lambda match: match.turned - match.alike)
-        agrees = any(match.alike > match.turned * self._named.cased for match in compared)
-        return _Compared(1, 0, 0, frozenset()) if agrees else best
+            is_swapped = is_listed and _is_named_first(self._named, b, a, self._evidence)
+            return _Comparison(0, 1, 0, a | b) if is_swapped else None
+        best = max(compared, key=lambda match: match.swapped - match.agreeing)
+        agrees = any(match.agreeing > match.swapped * self._named.cased for match in compared)
+        return _Comparison(1, 0, 0, frozenset()) if agrees else best
 
 
-def _is_named_first(named: _Named, a: Names, b: Names, evidence: Words) -> bool:
-    """Whether the evidence names A before it names B; not where they share all their names."""
+def _is_named_first(named: _NameFinder, a: Names, b: Names, evidence: Words) -> bool:
+    """Whether the evidence names A before B, and B after; False if they share all their names."""
     only_a, only_b = ({name for name in ours if not named.common({name}, stated)} for ours, stated in ((a, b), (b, a)))
     for word in evidence.written:
         if named.is_part(word, only_b):

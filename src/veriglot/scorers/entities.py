@@ -13,7 +13,7 @@ import spacy
 
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.judging.base import NotScored, text_language
-from veriglot.judging.classifiers import stretches
+from veriglot.judging.classifiers import split_chunks
 from veriglot.records import Sample, Status
 from veriglot.records.languages import get_language
 from veriglot.scorers.base import Measured, SampleScorer
@@ -106,7 +106,7 @@ def entities(pipeline: Pipeline, text: str) -> list[tuple[int, int, str]]:
     bounds = np.stack([places, places + 1], axis=1)
     return [
         (start + entity.start_char, start + entity.end_char, entity.label_)
-        for start, end in stretches(text, bounds, _PIECE, overlap=False)
+        for start, end in split_chunks(text, bounds, _PIECE, overlap=False)
         for entity in _loaded(pipeline)(text[start:end]).ents
     ]
 

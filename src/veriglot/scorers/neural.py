@@ -15,7 +15,7 @@ import transformers
 from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.checkpoints import agree, checkpoint, hub_options, in_batches, load_pretrained, loading, pad
 from veriglot.judging.base import NotScored
-from veriglot.judging.classifiers import Tokens
+from veriglot.judging.classifiers import LockedTokenizer
 from veriglot.records import Direction, Status
 from veriglot.records.languages import find_language, translation_codes
 from veriglot.scorers.base import Measured, Pair, PairScorer, answered, codes_of, one_of, pair_languages
@@ -46,7 +46,7 @@ class _ClaimScorer(PairScorer):
     tokens of evidence and claim the model takes together.
     """
 
-    def __init__(self, tokens: Tokens, room: int, level: Level) -> None:
+    def __init__(self, tokens: LockedTokenizer, room: int, level: Level) -> None:
         one_of("level", level, get_args(Level))
         if room < 2 * _FEWEST:
             raise UsageError(f"The model has room for {room} tokens, which is too few.", "Raise max_length.")
@@ -80,7 +80,7 @@ class _ClaimScorer(PairScorer):
                     f" among {self._room:,}{advice}"
                 )
                 return NotScored(Status.TOO_LONG, reason)
-            windows = self._tokens.stretches(pair.source, left, overlap=True)
+            windows = self._tokens.split_chunks(pair.source, left, overlap=True)
             plan.append([_Judged(pair.source[start:end], claim) for start, end in windows])
         return plan
 
@@ -238,7 +238,7 @@ class Seahorse(_ClaimScorer):
         )
         self._answers = [_token(self._network.tokenizer, answer, str(model)) for answer in _ANSWERS]
         self._among = among
-        tokens = Tokens(self._network.tokenizer, str(model))
+        tokens = LockedTokenizer(self._network.tokenizer, str(model))
         words = tokens.count(_PREMISE) + tokens.count(_HYPOTHESIS) + 4  # what joins them may part in other tokens
         super().__init__(tokens, max_length - words, level)
         self.signature = signature(scorer=self.name, level=level, among=among, window=max_length, **self._network.about)
@@ -392,7 +392,7 @@ class MFact(_ClaimScorer):
         self._column = _column(self._network.model.config, label, str(model))
         self._claim_first = claim_first
         room = self._network.room(max_length)
-        tokens = Tokens(self._network.tokenizer, str(model))
+        tokens = LockedTokenizer(self._network.tokenizer, str(model))
         super().__init__(tokens, room - tokens.special, level)
         self.signature = signature(
             scorer=self.name,

@@ -86,7 +86,7 @@ class NLI(BaseScorer):
 
     def _measured(self, samples: Sequence[Sample]) -> list[Measured | NotScored]:
         plans = [self._plan(sample) for sample in samples]
-        return answered(plans, lambda claims: map(self._numbers, claims, self._reader.hold(claims)))
+        return answered(plans, lambda claims: map(self._numbers, claims, self._reader.judge(claims)))
 
     def _plan(self, sample: Sample) -> Claims | NotScored:
         if not has_evidence(sample):

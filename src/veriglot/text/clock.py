@@ -1,4 +1,4 @@
-"""The time of day that a number of a text is: 18.5 for `halb sieben abends`, 15 for `下午三点`."""
+"""Times of day in a text, in hours: 18.5 for `halb sieben abends`, 15 for `下午三点`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["times_of_day"]
 
-_CLOCK = re.compile(  # after `kl.`, in the second half of the day, its hour and its minutes
+_CLOCK = re.compile(  # groups: `kl.` before it; sign of p.m.; hour; minutes
     r"(?i)(?<![\d.,:/])((?<=\bkl )|(?<=\bkl\. )|(?<=\bklo )|(?<=kello )|(?<=klockan )|(?<=klokken )|(?<=pukul )"
     r"|(?<=\bjam )|(?<=\bora )|(?<=\bore )|(?<=\bgodz\. )|(?<=godzinie ))?"
     r"((?<=[午下오][後午후])|(?<=[午下오][後午후] )|(?=[\d:.]{1,5}\s?p(?:m\b|\.\s?m\b)))?"
@@ -48,11 +48,11 @@ _HOUR = re.compile(r"[時时](?![間间])|[点點]")
 
 
 def times_of_day(text: str, numbers: Iterable[tuple[int, int, str, float]]) -> dict[int, float]:
-    """The times of day that signs tell, by where the hour and the minutes begin: 18 2/3 for 6:40 p.m.
+    """Times of day in hours, keyed by the start offsets of their hours and minutes: 18 2/3 for 6:40 p.m.
 
     Args:
         text: any text.
-        numbers: of the text: start, end, form (`digits`, or how else they are written) and amount.
+        numbers: numbers of the text: start, end, form (`digits` or another way of writing) and amount.
     """
     result: dict[int, float] = {}
     for start, end, form, amount in numbers:

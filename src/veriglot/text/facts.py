@@ -1,9 +1,9 @@
-"""Atomic facts: the units of a response that can be checked one by one, found by rules and without a language model.
+"""Atomic facts: units of a response that can be checked one by one, found by rules, without a language model.
 
-A sentence is parted into clauses and what is set into them, and each clause into what it says and its dates, numbers
-and names, by words and marks of each language. Every word stands in exactly one fact, the one whose truth hangs on it:
-in "Ada was born in Paris in 1901" the date is a fact of its own (`in 1901`), whose context (`Ada was born`) belongs to
-the fact before it. So a wrong year is one wrong fact, not two.
+Words and marks of each language split a sentence into clauses and asides, and a clause into its core and its dates,
+numbers and names. Every word belongs to exactly one fact, the one whose truth depends on it: in "Ada was born in Paris
+in 1901" the date is a separate fact (`in 1901`), whose context (`Ada was born`) belongs to the fact before it. So a
+wrong year is one wrong fact, not two.
 
 After Kang et al. (Kang, Blevins, Zettlemoyer 2024, section 5.1 and Table 5: single simple facts, and "each date is
 counted as one fact, except for birthdates and death dates, which are counted as two") and FActScore (Min et al. 2023).
@@ -29,37 +29,37 @@ if TYPE_CHECKING:
 __all__ = ["Fact", "SentenceWords", "dates", "fact_languages", "facts", "rules_of"]
 
 
-# The words by which the facts of a sentence are told apart, language by language.
+# The rules of each language, in casefolded words.
 #
-# `fact_rules.json` was written for Veriglot; the names of months are those of `values`. All words are casefolded.
+# `fact_rules.json` was written for Veriglot; the names of months come from `values`.
 
 
-_ENUMERATING = frozenset({"zh", "yue"})  # where the ideographic comma parts the items of a list, and no clauses
+_ENUMERATING = frozenset({"zh", "yue"})  # here the ideographic comma separates items of a list, not clauses
 
 
 class _Rules(msgspec.Struct, forbid_unknown_fields=True):
-    """What is known of one language, as words unless it is said otherwise."""
+    """The rules of one language; sets contain words."""
 
     months: frozenset[str]  # names of months
-    commas: str  # the marks that may part clauses
-    # words that begin a clause where both sides of them are long, or a verb or pronoun follows
+    commas: str  # marks that may separate clauses
+    # words that begin a clause if both sides are long, or if a verb or pronoun follows
     perhaps: frozenset[str] = frozenset()
-    always: frozenset[str] = frozenset()  # words that begin a clause wherever they stand
-    verbs: frozenset[str] = frozenset()  # copulas and auxiliaries; after an apposition they take the sentence up again
+    always: frozenset[str] = frozenset()  # words that always begin a clause
+    verbs: frozenset[str] = frozenset()  # copulas and auxiliaries; after an apposition they continue the main clause
     pronouns: frozenset[str] = frozenset()  # subjects that begin a clause after one of `perhaps`
-    before: frozenset[str] = frozenset()  # prepositions that make an adjunct of the date, number or name after them
-    of: frozenset[str] = frozenset()  # those of `before` that tie a name to the noun before it instead
-    after: frozenset[str] = frozenset()  # postpositions and the like that belong to the date or number before them
+    before: frozenset[str] = frozenset()  # prepositions that form an adjunct with the date, number or name after them
+    of: frozenset[str] = frozenset()  # those of `before` that attach a name to the noun before it
+    after: frozenset[str] = frozenset()  # postpositions and similar words of the date or number before them
     dates: frozenset[str] = frozenset()  # other words of a date: year, century, era
-    topics: frozenset[str] = frozenset()  # particles after which the sentence goes on, whatever the comma says
-    topic_endings: tuple[str, ...] = ()  # the same, as endings of words
-    names: bool = True  # whether a capital letter tells a name from a noun
-    spaces: bool = False  # whether a space may part clauses (Thai)
-    short: int = 3  # words that a clause has at the least
+    topics: frozenset[str] = frozenset()  # topic particles, after which a comma does not end the clause
+    topic_endings: tuple[str, ...] = ()  # the same as endings of words
+    names: bool = True  # whether a capital letter marks a name
+    spaces: bool = False  # whether a space may separate clauses (Thai)
+    short: int = 3  # least words of a clause
 
     @property
     def long(self) -> int:
-        """Words on each side of one of `perhaps` that make two clauses of them."""
+        """Least words on each side of one of `perhaps` to form two clauses."""
         return self.short + 2
 
     def in_date(self, word: str) -> bool:
@@ -73,7 +73,7 @@ def _entries() -> dict[str, dict[str, str | bool | int]]:
 
 
 def rules_of(language: str | None) -> _Rules | None:
-    """The rules of a language by its tag (`zh-Hant`, `sr-Latn`, `pt-BR`); None where there are none."""
+    """The rules for a language tag (`zh-Hant`, `sr-Latn`, `pt-BR`); None if there are none."""
     return _rules(language.partition("-")[0].lower()) if language else None
 
 
@@ -87,10 +87,10 @@ def _rules(base: str) -> _Rules | None:
     return msgspec.convert({"months": frozenset().union(*month_names(base)), "commas": commas, **listed}, _Rules)
 
 
-# One sentence as words and the gaps between them: what the rules of facts look at.
+# A sentence as words and the gaps between them, the input of the rules.
 
 
-_Run = tuple[int, int]  # half-open, counted in words of the sentence, or in code points
+_Run = tuple[int, int]  # half-open range of words of the sentence, or of code points
 
 _OPENING = frozenset("([{（［【〔")
 _CLOSING = frozenset(")]}）］】〕")
@@ -98,14 +98,14 @@ _PLAIN = re.compile(r"[\s'’\u00a0\-]*")
 
 
 class SentenceWords:
-    """The words of one sentence, half-open in code points of the whole text, and casefolded.
+    """The words of one sentence: half-open code point ranges in the whole text, and casefolded forms.
 
-    `gaps` holds what stands before each word, since the word before it or the beginning of the sentence.
+    `gaps` has the text before each word, from the word before it or from the beginning of the sentence.
 
     Args:
         text: the whole text.
-        start: where the sentence begins in it.
-        bounds: where its words stand in it.
+        start: start of the sentence in the text.
+        bounds: ranges of its words in the text.
     """
 
     def __init__(self, text: str, start: int, bounds: list[tuple[int, int]]) -> None:
@@ -123,24 +123,24 @@ class SentenceWords:
         return first.isupper() or first.istitle()
 
     def has_digit(self, index: int) -> bool:
-        """Whether a word holds a decimal digit of any script."""
+        """Whether a word contains a decimal digit of any script."""
         return any(map(str.isdecimal, self.folded[index]))
 
     def joined(self, index: int) -> bool:
-        """Whether nothing but space, an apostrophe or a hyphen parts a word from the one before it."""
+        """Whether only spaces, apostrophes or hyphens separate a word from the one before it."""
         return _PLAIN.fullmatch(self.gaps[index]) is not None
 
     def glued(self, index: int) -> bool:
-        """Whether a word is written together with the one before it, as a suffix is: `1921'de`, `1921-ben`."""
+        """Whether only an apostrophe or hyphen separates a word from the one before it, as for suffixes: `1921'de`."""
         return re.fullmatch(r"['’\-]+", self.gaps[index]) is not None
 
     def places(self, runs: Iterable[_Run]) -> tuple[tuple[int, int], ...]:
-        """Runs of words as half-open ranges of code points; runs that follow on each other become one."""
+        """Runs of words as half-open code point ranges; adjacent runs are merged."""
         return tuple((self.bounds[first][0], self.bounds[end - 1][1]) for first, end in _joined_runs(runs))
 
 
 def _joined_runs(runs: Iterable[_Run]) -> tuple[_Run, ...]:
-    """Disjoint runs in order; those that follow on each other become one."""
+    """Disjoint runs in order; adjacent runs are merged."""
     merged: list[_Run] = []
     for first, end in sorted(runs):
         if merged and merged[-1][1] == first:
@@ -156,11 +156,11 @@ def _joined_runs(runs: Iterable[_Run]) -> tuple[_Run, ...]:
 _IN_DATE = re.compile(r"[\s.,/'’·º°ª\-–]*")
 _SPACED_DASH = re.compile(r"\s[-–—]+\s")
 _YEAR = re.compile(r"\d{4}")
-_ARTICLE = 3  # letters that an article has at the most
+_ARTICLE = 3  # most letters of an article
 
 
 class _Value(NamedTuple):
-    """A date, a number or a name with the words that tie it to its sentence, as a run of words."""
+    """A date, number or name with its prepositions and postpositions, as a run of words."""
 
     run: _Run
     kind: Literal["date", "number", "name"]
@@ -169,7 +169,7 @@ class _Value(NamedTuple):
 def dates(words: SentenceWords, rules: _Rules) -> list[_Run]:
     """The dates of a sentence as runs of words, without prepositions: a year, a day, a range of years without spaces.
 
-    A word for a month or a year is in a date only beside a number.
+    A word for a month or a year belongs to a date only with a number.
     """
     result = []
     index = 0
@@ -195,7 +195,7 @@ def _end_of_date(words: SentenceWords, rules: _Rules, start: int) -> int:
         follows = _IN_DATE.fullmatch(gap) is not None and _SPACED_DASH.search(gap) is None
         if follows and _part_of_date(words, rules, end):
             if "," in gap and (_is_year(words, end - 1) or not _is_year(words, end)):
-                break  # `1914, 1918` are two; `March 14, 1879` is one
+                break  # `1914, 1918` are two dates; `March 14, 1879` is one
             end += 1
         elif _bridged(words, rules, end):
             end += 2
@@ -207,7 +207,7 @@ def _end_of_date(words: SentenceWords, rules: _Rules, start: int) -> int:
 
 
 def _bridged(words: SentenceWords, rules: _Rules, index: int) -> bool:
-    """Whether a word such as the `de` of `14 de marzo de 1879` stands between two parts of a date."""
+    """Whether a word connects two parts of a date, such as `de` in `14 de marzo de 1879`."""
     return (
         index + 1 < len(words)
         and words.folded[index] in rules.of | rules.before
@@ -227,12 +227,12 @@ def _is_date(words: SentenceWords, rules: _Rules, start: int, end: int) -> bool:
     numbers = list(filter(words.has_digit, range(start, end)))
     if numbers and any(map(rules.in_date, words.folded[start:end])):
         return True
-    # A number may be written together with a word of a date, as in `1879년`.
+    # A number may be joined to a word of a date, as in `1879년`.
     return any(_is_year(words, index) or words.folded[index].lstrip("0123456789") in rules.dates for index in numbers)
 
 
 def values(words: SentenceWords, rules: _Rules, runs: Sequence[_Run], date_runs: Sequence[_Run]) -> list[_Value]:
-    """The values of one clause, given as runs of words, each with its prepositions and postpositions; disjoint."""
+    """The values of a clause (given as runs of words), with their prepositions and postpositions; disjoint."""
     result: list[_Value] = []
     for first, last in runs:
         index = first
@@ -252,7 +252,7 @@ def values(words: SentenceWords, rules: _Rules, runs: Sequence[_Run], date_runs:
 def _value_at(
     words: SentenceWords, rules: _Rules, index: int, bounds: _Run, date_runs: Sequence[_Run]
 ) -> _Value | None:
-    """The value whose first number, word of a date or capital letter stands at `place`; `bounds` is its clause."""
+    """The value whose date, number or capital letter is at `index`, or None; `bounds` is its clause."""
     low, high = bounds
     for start, end in date_runs:
         if start == index:
@@ -267,12 +267,12 @@ def _value_at(
 
 
 def _with_unit(words: SentenceWords, rules: _Rules, index: int, high: int) -> _Run:
-    """A number with the word that says of what, where one follows."""
+    """A number with its unit or counted noun, if any."""
     end = index + 1
     while end < high and words.has_digit(end) and words.joined(end):
         end += 1
     taken = rules.before | rules.verbs | rules.perhaps | rules.always | rules.after
-    for spaced in (False, True):  # a second word, as in `58 square kilometres`, only where words have spaces
+    for spaced in (False, True):  # a second word, as in `58 square kilometres`, only in scripts with spaces
         if end >= high or not words.joined(end) or words.folded[end] in taken or (spaced and not words.gaps[end]):
             break
         end += 1
@@ -289,7 +289,7 @@ def _extended(words: SentenceWords, rules: _Rules, run: _Run, bounds: _Run) -> _
 
 
 def _lead(words: SentenceWords, prepositions: frozenset[str], index: int, low: int) -> int:
-    """Where the prepositions begin that stand before `place`, an article between them and it or not."""
+    """Start of the prepositions before `index`, with or without an article in between; else `index`."""
     start = index
     if (
         start - 2 >= low
@@ -319,21 +319,21 @@ def _end_of_name(words: SentenceWords, rules: _Rules, index: int, high: int) -> 
     return end
 
 
-# The clauses of a sentence and what is set into them: by punctuation, conjunctions and relative pronouns.
+# The clauses and asides of a sentence, by punctuation, conjunctions and relative pronouns.
 
 
 _MARKS = re.compile(r"[;；؛:：…。!?！？]|\s[-–—]+\s|[—―]+")
-_SHORT_BEGINNING = 3  # words: a name and a comma begin a sentence and are no clause, whatever the language
-_APPOSITION_WITHIN = 4  # clauses: how far off a verb may take up the beginning of its sentence again
+_SHORT_BEGINNING = 3  # words; a shorter beginning, such as a name and a comma, is no clause in any language
+_APPOSITION_WITHIN = 4  # clauses within which a verb may continue the beginning of its sentence
 
 _Cut = Literal["start", "comma", "mark", "open", "close", "word"]
 
 
 @dataclass(frozen=True)
 class _Clause:
-    """A clause as runs of words of its sentence; several runs where something is set into it.
+    """A clause as runs of words of its sentence; several runs if an aside interrupts it.
 
-    An `aside` is set into another clause, its `host`: in brackets, or as an apposition.
+    An `aside` stands within another clause, its `host`: in brackets, or as an apposition.
     """
 
     runs: tuple[_Run, ...]
@@ -344,16 +344,16 @@ class _Clause:
 
     @property
     def size(self) -> int:
-        """Words."""
+        """Number of words."""
         return sum(end - start for start, end in self.runs)
 
     def with_runs(self, other: _Clause) -> _Clause:
-        """This clause and another as one."""
+        """This clause merged with another."""
         return replace(self, runs=_joined_runs((*self.runs, *other.runs)))
 
 
 def clauses(words: SentenceWords, rules: _Rules, dates: Sequence[_Run]) -> list[_Clause]:
-    """The clauses of a sentence, which has a word at the least; each word stands in exactly one. No date is cut."""
+    """The clauses of a sentence with at least one word; each word belongs to exactly one. Dates are not split."""
     segments = _segments(words, rules, dates)
     outer: list[_Clause] = []
     asides: list[_Clause] = []
@@ -375,7 +375,7 @@ def clauses(words: SentenceWords, rules: _Rules, dates: Sequence[_Run]) -> list[
 def _add_aside(
     words: SentenceWords, segment: _Clause, outer: list[_Clause], asides: list[_Clause], rules: _Rules
 ) -> None:
-    """Keep what stands in brackets, unless it is one word, such as an abbreviation: that goes with what it explains."""
+    """Add an aside for text in brackets; a single word, such as an abbreviation, joins the clause before it."""
     start, end = segment.runs[0]
     digits = any(map(words.has_digit, range(start, end)))
     if segment.size == 1 and not digits and outer and segment.cut == "open":
@@ -387,7 +387,7 @@ def _add_aside(
 
 
 def _segments(words: SentenceWords, rules: _Rules, dates: Sequence[_Run]) -> list[_Clause]:
-    """The sentence cut at every mark and word that may part clauses."""
+    """The sentence split at every mark and word that may separate clauses."""
     cuts: dict[int, tuple[_Cut, int]] = {}
     inside = {index for start, end in dates for index in range(start + 1, end)}
     depth = max(sum((char in _OPENING) - (char in _CLOSING) for char in words.gaps[0]), 0)
@@ -435,7 +435,7 @@ def _cut_at_words(words: SentenceWords, rules: _Rules, cuts: dict[int, tuple[_Cu
 def _clause_begins(
     words: SentenceWords, rules: _Rules, cuts: dict[int, tuple[_Cut, int]], last: int, index: int
 ) -> int | None:
-    """Where the clause begins whose conjunction or pronoun stands at `place`; None where it is none."""
+    """Start of the clause whose conjunction or pronoun is at `index`; None if it does not begin a clause."""
     word = words.folded[index]
     if word in rules.always:
         while index - 1 > last and words.folded[index - 1] in rules.before:  # `in which`
@@ -452,13 +452,12 @@ def _clause_begins(
 
 
 def _merged(words: SentenceWords, rules: _Rules, segments: list[_Clause]) -> list[_Clause]:
-    """Segments that are too short to be clauses put to their neighbours: to the one before, or where the sentence
-    has only begun or a topic particle says that it goes on, to the one after."""
+    """Segments merged into clauses: short ones, and those after a topic, join the one before, except appositions."""
     result = segments[:1]
     for segment, following in zip_longest(segments[1:], segments[2:]):
-        alone = len(result) > 1 and _takes_up(words, rules, result, segment)
+        alone = len(result) > 1 and _resumes(words, rules, result, segment)
         if len(result) == 1 and following is not None and segment.cut == "comma":
-            alone = _takes_up(words, rules, result, following)  # a short apposition
+            alone = _resumes(words, rules, result, following)  # a short apposition
         if _goes_on(words, rules, result[-1]) or (segment.size < rules.short and not alone):
             result[-1] = result[-1].with_runs(segment)
         else:
@@ -471,8 +470,8 @@ def _goes_on(words: SentenceWords, rules: _Rules, clause: _Clause) -> bool:
     return clause.size < 2 * rules.short and (last in rules.topics or last.endswith(rules.topic_endings))
 
 
-def _takes_up(words: SentenceWords, rules: _Rules, before: Sequence[_Clause], segment: _Clause) -> bool:
-    """Whether a segment goes on with the beginning of its sentence after something that was set into it."""
+def _resumes(words: SentenceWords, rules: _Rules, before: Sequence[_Clause], segment: _Clause) -> bool:
+    """Whether a segment continues the beginning of its sentence after an apposition."""
     return (
         segment.cut == "comma"
         and words.folded[segment.runs[0][0]] in rules.verbs
@@ -482,14 +481,14 @@ def _takes_up(words: SentenceWords, rules: _Rules, before: Sequence[_Clause], se
 
 
 def _resumed(words: SentenceWords, rules: _Rules, outer: list[_Clause]) -> list[_Clause]:
-    """The beginning of a sentence and the verb that takes it up again as one clause, and what lies between as asides.
+    """Merges the beginning of a sentence with the verb that continues it; clauses in between become asides.
 
-    A beginning that is too short for a clause and that nothing takes up goes with what follows it.
+    A beginning that is too short for a clause and is not continued joins the next clause.
     """
     if len(outer) < 2:
         return outer
     for index in range(2, min(len(outer), _APPOSITION_WITHIN)):
-        if _takes_up(words, rules, outer[:index], outer[index]):
+        if _resumes(words, rules, outer[:index], outer[index]):
             main = outer[0].with_runs(outer[index])
             asides = [replace(clause, aside=True, host=main.runs) for clause in outer[1:index]]
             return [main, *asides, *outer[index + 1 :]]
@@ -500,20 +499,20 @@ def _resumed(words: SentenceWords, rules: _Rules, outer: list[_Clause]) -> list[
 
 FactKind = Literal["sentence", "clause", "aside", "date", "number", "name"]
 
-_OWN_WORDS = {"date": 4, "name": 4, "number": 6}  # words that a clause needs so that a value may leave it
+_OWN_WORDS = {"date": 4, "name": 4, "number": 6}  # least words that must remain in a clause without its first value
 
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing that a sentence says.
+    """One atomic fact.
 
     Attributes:
         start: first code point.
-        end: one past the last one. Other facts may lie between, see `parts`.
-        kind: `clause`; `aside` (in brackets, or an apposition); `date`, `number` or `name` that is checked apart from
-            its clause; `sentence`, where the whole sentence is one, for want of rules or of anything to part.
-        parts: the places of its own words, half-open, in order; together the facts of a text hold each word once.
-        context: places in the same sentence that say what the fact is about; their words belong to other facts.
+        end: one past the last one. Other facts may lie in between, see `parts`.
+        kind: `clause`; `aside` (in brackets, or an apposition); `date`, `number` or `name`, checked separately from its
+            clause; `sentence`, if there are no rules or nothing to split.
+        parts: half-open code point ranges of its own words, in order; each word of a text belongs to exactly one fact.
+        context: ranges in the same sentence that show what the fact is about; their words belong to other facts.
     """
 
     start: int
@@ -528,20 +527,20 @@ class Fact:
 
 
 def fact_languages() -> tuple[str, ...]:
-    """The primary subtags of the languages whose sentences can be parted; in all others each sentence is one fact."""
+    """Primary subtags of the languages with rules; in all others each sentence is one fact."""
     return tuple(sorted(_entries()))
 
 
 def facts(text: str, language: str | None = None) -> list[Fact]:
-    """The facts of a text, in order of their beginnings.
+    """The facts of a text, in order of their starts.
 
     Args:
         text: any text.
-        language: a BCP 47 tag. Without rules for it (see `fact_languages`), or where it is None, each sentence is one
-            fact of kind `sentence`.
+        language: a BCP 47 tag. If it is None or has no rules (see `fact_languages`), each sentence is one fact of kind
+            `sentence`.
 
     Returns:
-        Facts whose parts hold every word of the text exactly once. A text without words has none.
+        Facts whose parts cover every word of the text exactly once; an empty list for a text without words.
     """
     rules = rules_of(language)
     return [
@@ -552,9 +551,9 @@ def facts(text: str, language: str | None = None) -> list[Fact]:
 
 
 def _sentences(text: str, language: str | None, rules: _Rules | None) -> list[tuple[int, list[_Run]]]:
-    """Each sentence that holds a word: where it begins, and its words.
+    """Start and words of each sentence that has a word.
 
-    A full stop after the sign of an era ends none (`พ.ศ. 2464`).
+    A full stop of an era abbreviation does not end a sentence (`พ.ศ. 2464`).
     """
     every = words(text, language)
     result: list[tuple[int, list[_Run]]] = []
@@ -592,12 +591,12 @@ def _facts_of(sentence: SentenceWords, rules: _Rules) -> list[Fact]:
 
 
 def _facts_in(sentence: SentenceWords, rules: _Rules, clause: _Clause, found_dates: list[_Run]) -> list[Fact]:
-    """The clause without those of its values that leave it, and these."""
+    """The facts of a clause: its core, and the values that become separate facts."""
     leaving = values(sentence, rules, clause.runs, found_dates)
     taken = {index for value in leaving for index in range(*value.run)}
     own = [index for run in clause.runs for index in range(*run) if index not in taken]
     kind: FactKind = "aside" if clause.aside else "clause"
-    if leaving and len(own) < _OWN_WORDS[leaving[0].kind]:  # what is left would say too little: `He died`
+    if leaving and len(own) < _OWN_WORDS[leaving[0].kind]:  # the rest would say too little: `He died`
         kind = kind if own else leaving[0].kind
         own += range(*leaving[0].run)
         del leaving[0]

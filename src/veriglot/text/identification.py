@@ -1,9 +1,9 @@
 """Language identification, offline: script, letters, a statistical model and frequent words.
 
-The model is py3langid's (BSD, naive Bayes over byte n-grams); it is asked only where a script has several languages,
-only about languages that are written in that script, and it is loaded (about half a second) on the first such text.
-Chinese is parted by characters: Cantonese by its own words, simplified and traditional by characters that only one of
-them has, Japanese by its kana. Serbian in Latin letters is parted from Croatian and Bosnian by frequent words.
+The model is py3langid's (BSD, naive Bayes over byte n-grams). It is used only for scripts with several languages, only
+its scores of languages with that script count, and it is loaded on the first such text (about half a second). Chinese
+text is classified by characters: Cantonese by its own words, simplified and traditional by characters that only one of
+them has, Japanese by its kana. Frequent words separate Serbian in Latin letters from Croatian and Bosnian.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["Identified", "identify"]
 
 
-# Chinese, Cantonese, Japanese and Korean told apart by their characters.
+# Chinese, Cantonese, Japanese and Korean, identified by their characters.
 
 
 _CANTONESE = "嘅喺咗唔佢啲冇嚟咁哋嗰噉嘢攞乜睇喎㗎嘞畀瞓諗谂掂冚佮啱嗌踎揾搵"
-_KANA_SHARE = 0.08  # of Han and kana: Japanese has about half, a Chinese text about Japan a few names
+_KANA_SHARE = 0.08  # of Han and kana; Japanese has about 0.5, a Chinese text about Japan only a few names
 _HANGUL_SHARE = 0.2
 _CANTONESE_SHARE = 0.01
 
@@ -41,11 +41,11 @@ def _sets() -> dict[str, UInt32s]:
 
 
 def _count(letters: UInt32s, name: str) -> int:
-    return int(np.isin(letters, _sets()[name], kind="table").sum())  # seven times as fast
+    return int(np.isin(letters, _sets()[name], kind="table").sum())  # seven times as fast as the default
 
 
 def chinese_or_japanese(letters: UInt32s) -> tuple[str, float]:
-    """Tag and confidence (0 to 1) of a text by its letters, most of which are Han, kana, hangul or bopomofo."""
+    """Tag and confidence (0 to 1) of a text, from its letters, which are mostly Han, kana, hangul or bopomofo."""
     names = script_names()
     counts = np.bincount(script_table()[letters], minlength=len(names))
     han, hangul = int(counts[names.index("Hani")]), int(counts[names.index("Hang")])
@@ -62,21 +62,22 @@ def chinese_or_japanese(letters: UInt32s) -> tuple[str, float]:
         return "ja", 0.7
     total = simplified + traditional
     if not total:
-        return "zh-Hans", 0.5  # nothing parts the two: CLDR's likely script
+        return "zh-Hans", 0.5  # undecided: CLDR's likely script
     share = (max(simplified, traditional) + 0.5) / (total + 1)
     return ("zh-Hans" if simplified >= traditional else "zh-Hant"), 0.97 * share
 
 
-_SAMPLE = 600  # code points that are looked at: more make no answer better on the data at hand
+_SAMPLE = 600  # code points of the text that are used; more did not help on our data
 _MIN_LETTERS = 3
 _MIN_CONFIDENCE = 0.3
-_IDEOGRAPHIC = {"Hani": 2.5, "Hira": 2.0, "Kana": 1.5, "Hang": 2.0, "Bopo": 2.0}  # what one such letter says
+# Weight of a letter, relative to alphabets.
+_IDEOGRAPHIC = {"Hani": 2.5, "Hira": 2.0, "Kana": 1.5, "Hang": 2.0, "Bopo": 2.0}
 _EAST_ASIAN = frozenset(_IDEOGRAPHIC)
-_WORD_WEIGHT = 3.0  # how much likelier one frequent word makes a language than its neighbours
+_WORD_WEIGHT = 3.0  # likelihood ratio of one frequent word of a language
 _MAX_WORDS = 6
-_TOKEN = re.compile(r"[\w\u0591-\u05bd\u0900-\u0963\u0f71-\u0fbc]+")  # with the vowel signs, which are no \w
-_CACHED_TOKENS = 1 << 16  # a few megabytes; frequent words are most of what is asked
-_SHORT = 80  # letters: on fewer the model is too modest, as measured on the data at hand
+_TOKEN = re.compile(r"[\w\u0591-\u05bd\u0900-\u0963\u0f71-\u0fbc]+")  # with vowel signs, which `\w` does not match
+_CACHED_TOKENS = 1 << 16  # a few megabytes; frequent words are most of the look-ups
+_SHORT = 80  # letters; on shorter texts the model is underconfident, as measured on our data
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,8 @@ class Identified:
 
     Attributes:
         tag: a tag of the language table.
-        confidence: how likely the tag is right, between 0 and 1; the share of the text in other scripts lowers it.
-        script: ISO 15924 code of the script that most of the text is in.
+        confidence: probability that the tag is right, 0 to 1; lower if parts of the text are in other scripts.
+        script: ISO 15924 code of the script of most letters.
     """
 
     tag: str
@@ -118,7 +119,7 @@ class _Words:
         self._lengths = sorted({len(stem) for stem in self._stems})
 
     def hits(self, tokens: list[str]) -> int:
-        """How many of the tokens are on the list or begin with a stem of it."""
+        """Number of tokens that are on the list or begin with one of its stems."""
         return sum(
             token in self._words or any(token[:length] in self._stems for length in self._lengths) for token in tokens
         )
@@ -126,7 +127,7 @@ class _Words:
 
 @cache
 def _word_groups() -> list[dict[str, _Words]]:
-    """Each group's words without those that all its languages share."""
+    """The words of each group of languages, without those that all of its languages share."""
     groups = []
     for group in _knowledge().words:
         lists = {label: frozenset(words.split()) for label, words in group.items()}
@@ -137,7 +138,7 @@ def _word_groups() -> list[dict[str, _Words]]:
 
 @lru_cache(_CACHED_TOKENS)
 def _groups_with(token: str) -> tuple[tuple[int, str], ...]:
-    """The lists of frequent words that hold the token, as the number of the group and the language's label."""
+    """The lists of frequent words with the token, as (index of the group, label of the language)."""
     groups = enumerate(_word_groups())
     return tuple((number, label) for number, group in groups for label, words in group.items() if words.hits([token]))
 
@@ -156,9 +157,9 @@ def _model() -> Any:
 
 
 def identify(text: str) -> Identified | None:
-    """The language of a text, or None where it cannot be told: too short, no letters, or evidence for none.
+    """The language of a text, or None if it is unknown: too short, no letters, or too low a confidence.
 
-    Nothing defaults to English. A language that is in none of the tables is often taken for its nearest relative,
+    There is no default such as English. A language outside of the tables is often identified as its nearest relative,
     with a low confidence.
     """
     sample = _sample(text)
@@ -176,7 +177,7 @@ def identify(text: str) -> Identified | None:
 
 
 def _sample(text: str) -> str:
-    """The text, or its beginning and its middle where it is long."""
+    """The text, or the beginning and the middle of a long one."""
     if len(text) <= _SAMPLE:
         return text
     half = _SAMPLE // 2
@@ -185,7 +186,7 @@ def _sample(text: str) -> str:
 
 
 def _main_script(letters: UInt32s) -> tuple[str | None, float]:
-    """The script with most of the letters' weight and its share; East Asian scripts count together."""
+    """The script with the highest weight of letters, and its share; East Asian scripts count as one."""
     counts = np.bincount(script_table()[letters], minlength=3)
     counts[:3] = 0
     names = script_names()
@@ -201,7 +202,7 @@ def _main_script(letters: UInt32s) -> tuple[str | None, float]:
 
 
 def _alphabetic(sample: str, letters: UInt32s, script: str) -> tuple[str, float]:
-    """Tag and confidence for a script other than the East Asian ones; an empty tag where none is known."""
+    """Tag and confidence for a script that is not East Asian; an empty tag if unknown."""
     known = _knowledge()
     tag, confidence = _by_letters(letters, script)
     if tag:
@@ -223,7 +224,7 @@ def _alphabetic(sample: str, letters: UInt32s, script: str) -> tuple[str, float]
 
 
 def _by_letters(letters: UInt32s, script: str) -> tuple[str, float]:
-    """The language whose own letters the text has, more than its neighbours' and at 1% of it; or an empty tag."""
+    """The language of most unique letters, if over half of all unique ones and 1% of the text; else an empty tag."""
     own = _knowledge().letters.get(script, {})
     counts = {tag: int(np.isin(letters, code_points(chars)).sum()) for tag, chars in own.items()}
     tag = max(counts, key=counts.__getitem__, default="")
@@ -233,7 +234,7 @@ def _by_letters(letters: UInt32s, script: str) -> tuple[str, float]:
 
 
 def _by_model(sample: str, script: str) -> tuple[str, float]:
-    """The likeliest label among those of the script, and its probability."""
+    """The most probable label among those of the script, and its probability."""
     known = _knowledge()
     allowed = known.model_labels[script].split()
     scores = dict(_model().rank(sample))

@@ -1,7 +1,7 @@
-"""Noise in texts: glued words ("RomeParis"), loops, and characters that a tokenizer did not know.
+"""Noise in texts: glued words ("RomeParis"), repetition loops, and characters unknown to a tokenizer.
 
-Where a model injected errors and only the tags were taken out of what it wrote, both words stay. A detector can learn
-to spot the seam instead of the error, so such spans are pointed out.
+If a model injected errors with tags and only the tags were removed, both the old and the new word remain. A detector
+could learn to find the seam instead of the error, so such spans are reported.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ _SEAM = re.compile(
     rf"|[{_LOWER}]\d\d|\d[{_LOWER}]{{3}}"  # in 2014seven
 )
 _WORD = re.compile(r"[^\W\d_]+")
-_SHORTEST = 3
+_MIN_LETTERS = 3  # of each word of a glued one
 
 
 def looks_glued(span: str, evidence: str = "") -> bool:
-    """Whether a marked text shows a seam: a lower bound, since not every seam shows.
+    """Whether a span has a visible seam of glued words; not every seam is visible.
 
-    A seam is a capital inside a word, two years or two quotations in a row, letters run into digits, or a word that
-    is two words of the evidence put together.
+    A seam is a capital inside a word, two years or two quotations without a space, digits glued to letters, or a word
+    made of two words of the evidence.
     """
     known = _words_of(evidence)
     if _SEAM.search(span):
         return True
     words = {word.lower() for word in _WORD.findall(span)} - known
-    cuts = ((word, cut) for word in words for cut in range(_SHORTEST, len(word) - _SHORTEST + 1))
+    cuts = ((word, cut) for word in words for cut in range(_MIN_LETTERS, len(word) - _MIN_LETTERS + 1))
     return any(word[:cut] in known and word[cut:] in known for word, cut in cuts)
 
 
@@ -43,21 +43,21 @@ def _words_of(text: str) -> frozenset[str]:
     return frozenset(word.lower() for word in _WORD.findall(text))
 
 
-# Text that machine translation or a tokenizer broke: loops, and characters it did not know.
+# Text broken by machine translation or a tokenizer: repetition loops, and unknown characters.
 
 
-_WINDOW = 12
-_REACH = 150
-_LOOPING = 0.3
-_UNKNOWN = "\u2047"  # what some tokenizers print for a character outside their vocabulary
+_WINDOW = 12  # code points that are compared
+_REACH = 150  # most code points between repetitions
+_LOOPING = 0.3  # least share of repetitions in a loop
+_UNKNOWN = "\u2047"  # the output of some tokenizers for characters outside their vocabulary
 _UNKNOWN_PER_CODE_POINT = 0.01
 
 
 def looping_share(text: str) -> float:
-    """The share of `text` (0 to 1, in code points) that repeats what stood within the 150 code points before it.
+    """The share of `text` (0 to 1) that repeats text of the 150 code points before.
 
-    A place repeats if the 12 code points that start there also start at one of the 150 places before. Fluent text
-    in any language stays below 0.1; a translation model in a loop is above 0.3. Time is linear.
+    An offset counts as repeated if the 12 code points from there also begin at one of the 150 offsets before. Fluent
+    text in any language is below 0.1, a translation model in a loop above 0.3. Runs in linear time.
     """
     last: dict[str, int] = {}
     repeated = 0
@@ -71,7 +71,7 @@ def looping_share(text: str) -> float:
 
 
 def garbled(text: str) -> str | None:
-    """Why a reference is unusable: `looping`, `unknown_characters`, or None where it looks sound."""
+    """Why a reference is unusable: `looping` or `unknown_characters`; None if it looks fine."""
     if text.count(_UNKNOWN) > _UNKNOWN_PER_CODE_POINT * len(text):
         return "unknown_characters"
     return "looping" if looping_share(text) >= _LOOPING else None

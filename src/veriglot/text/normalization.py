@@ -1,8 +1,7 @@
-"""Normalisation with a map back to the original offsets, and folding that moves none.
+"""Normalisation with a map to the original offsets (`normalise`), and folding that keeps the length (`fold`).
 
-What `fold` cannot do at the same length is done here: compatibility composition, full case folding, removal of
-vowel marks, tatweel and invisible characters, runs of white space. Every code point of the result knows the original
-range that it came from.
+`normalise` does what changes the length: compatibility composition, full case folding, removal of vowel marks, tatweel
+and invisible characters, and single spaces. It maps every code point of the result to its range in the original.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["fold", "fold_codes", "normalise"]
 
 
-# `fold`: letters that differ only in how they are written become one, and no offset moves.
+# `fold`: replaces variants of a letter by one form, at the same length.
 #
 # The table is `fold_pairs.json`, written by `tools/build_unicode_tables.py` from Unicode's case folding and
-# compatibility forms, the letters that writers of one language interchange, and OpenCC's simplified characters.
+# compatibility forms, interchangeable letters within a language, and OpenCC's simplified characters.
 
 
-_TABLE_SIZE = 0x30000  # planes 0 to 2: nothing folds beyond them
+_TABLE_SIZE = 0x30000  # planes 0 to 2; nothing beyond them is folded
 
 
 @cache
@@ -52,20 +51,20 @@ def fold_codes(codes: UInt32s) -> UInt32s:
 
 
 def fold(text: str) -> str:
-    """The text with case, width, digits and interchangeable letter forms made one; always of the same length.
+    """The text with unified case, width, digits and interchangeable letter forms, at the same length.
 
-    Folded, code point by code point: case (Turkish dotted and dotless i meet at `i`); full width, half width and
+    Folded, code point by code point: case (Turkish dotted and dotless i become `i`); full width, half width and
     other compatibility forms of one code point; digits of every script and superscripts to ASCII by value; Arabic
     alef, yeh, kaf and heh forms; Hebrew final letters; Cyrillic yo; apostrophes, quotation marks, dashes, spaces and
     sentence marks to ASCII; traditional Chinese characters to simplified ones. Not folded: accents, marks, and
-    whatever would need more or fewer code points (`normalise` does that). Folding twice changes nothing more.
+    anything that changes the number of code points (see `normalise`). Folding is idempotent.
     """
     if text.isascii():
         return text.lower()
     return text_of(fold_codes(code_points(text)))
 
 
-# Forms of letters and marks that writers of one language interchange; the table is `letter_forms.json`.
+# Interchangeable forms of letters and marks within a language; the table is `letter_forms.json`.
 
 
 class _LetterForms(msgspec.Struct):
@@ -75,7 +74,7 @@ class _LetterForms(msgspec.Struct):
 
 @cache
 def letter_forms() -> dict[str, str]:
-    """Each form of a letter or a mark with the form that is kept in its place; both are single code points."""
+    """Mapping from a form of a letter or mark to the unified form; both are single code points."""
     table = packaged(__package__, "letter_forms.json", _LetterForms)
     return {other: form for form, others in (table.letters | table.punctuation).items() for other in others}
 
@@ -87,7 +86,7 @@ _MARKS = packaged(__package__, "marks.toml", dict[str, list[tuple[int, int]]])
 
 @dataclass(frozen=True)
 class Normalised:
-    """A normalised text and where each of its code points comes from."""
+    """A normalised text, and the start and end of each code point in the original."""
 
     text: str
     starts: Int32s
@@ -101,7 +100,7 @@ class Normalised:
 
 
 class _Forms(dict[str, str]):
-    """The normalised form of each cluster (a character and what joins it), found once."""
+    """Cache of the normalised form of each cluster (a character with its combining marks)."""
 
     def __init__(self, *, fold_case: bool) -> None:
         super().__init__()
@@ -110,7 +109,7 @@ class _Forms(dict[str, str]):
         self._single = np.zeros(sys.maxunicode + 1, np.uint32)
 
     def single(self, codes: UInt32s) -> UInt32s:
-        """The form of each code point where it is one code point, `_JOINS` where the code point joins another, or 0."""
+        """The form of each code point if that is one code point; `_JOINS` if it joins the one before; else 0."""
         for code in set(codes[self._single[codes] == 0].tolist()):
             char = chr(code)
             self._single[code] = _JOINS if _joins(char) else ord(self[char]) if len(self[char]) == 1 else 0
@@ -139,24 +138,24 @@ _forms = lru_cache(8)(_Forms)
 
 @lru_cache(_CACHED_FORMS)
 def _joins(char: str) -> bool:
-    """Whether normalisation may compose or reorder `char` with what stands before it."""
+    """Whether normalisation may compose or reorder `char` with the character before it."""
     first = unicodedata.normalize("NFKC", char)[0]
     return unicodedata.category(first)[0] == "M" or any(a <= ord(first) < b for a, b in _MARKS["jamo_that_join"])
 
 
-@lru_cache(16)  # one sample asks several times of the same texts
+@lru_cache(16)  # several rules normalise the texts of a sample
 def normalise(text: str, *, fold_case: bool = True, spaces: bool = True) -> Normalised:
-    """The text in one form for all its ways of writing, with a map back to the original code points.
+    """A unified form of a text, with a map to the original code points.
 
-    It is NFKC. Apostrophes, quotation marks, dashes, commas and full stops become ASCII, and so do the decimal digits
+    It applies NFKC. Apostrophes, quotation marks, dashes, commas and full stops become ASCII, and so do decimal digits
     of every script, by value; Arabic alef, yeh, kaf and heh forms, Hebrew finals and Cyrillic yo are folded as in
     `fold`; Arabic vowel marks and tatweel, Hebrew niqqud and cantillation, format characters (bidirectional marks,
     joiners, soft hyphens) and variation selectors are removed.
 
     Args:
         text: any text.
-        fold_case: full case folding; dotted and dotless i meet at `i`.
-        spaces: every run of white space to one space.
+        fold_case: full case folding; dotted and dotless i become `i`.
+        spaces: replace every run of white space by one space.
     """
     result, starts, ends = _by_cluster(text, _forms(fold_case=fold_case))
     if spaces and result.size:
@@ -164,16 +163,16 @@ def normalise(text: str, *, fold_case: bool = True, spaces: bool = True) -> Norm
     return Normalised(text_of(result), starts, ends)
 
 
-@lru_cache(64)  # the rules ask several times of the same sentences
+@lru_cache(64)  # several rules use the same sentences
 def plain(text: str) -> str:
-    """`fold` of the text in the form of `normalise` with its spaces as they are, for sentences: without the map."""
+    """`normalise` without changing spaces, then `fold`; without the map. Meant for sentences."""
     if text.isascii():
         return text.lower()
     return text_of(fold_codes(_by_cluster(text, _forms(fold_case=True))[0]))
 
 
 def _by_cluster(text: str, forms: _Forms) -> tuple[UInt32s, Int32s, Int32s]:
-    """Each cluster replaced by its form; removed code points fall to the code point before them."""
+    """Each cluster replaced by its form; removed code points map to the code point before them."""
     plain = forms.single(code_points(text))
     if ((plain > 0) & (plain < _JOINS)).all():
         bounds = np.arange(len(text) + 1, dtype=np.int32)

@@ -1,11 +1,11 @@
 """Sentences, words and grapheme clusters: where they begin and end, in code points.
 
-Unicode's sentence boundaries (UAX 29, by ICU) are the ground. On it stand these corrections:
+The basis is Unicode's sentence boundaries (UAX 29, by ICU), with these corrections:
 
 - an abbreviation, an initial, or an ordinal number (`Am 3. Mai`, in languages that write ordinals so) ends no
   sentence, nor does a list item's number. The abbreviations of each language are in `abbreviations.json`; without a
-  language only those that nearly all share are taken;
-- Thai and Lao write no sentence marks: there a long stretch is parted at its spaces;
+  language only those common to nearly all languages apply;
+- Thai and Lao have no sentence marks: a long passage is split at its spaces;
 - a full stop whose space is missing (`end.Next`) ends a sentence;
 - a line break always ends a sentence. White space belongs to no sentence.
 """
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 __all__ = ["clusters", "folded_words", "sentences", "space_of", "word_bounds", "words"]
 
 
-# Whether a language sets spaces between words and sentences.
+# Languages without spaces between words and sentences.
 
 
 _UNSPACED = frozenset({"zh", "yue", "ja", "th", "lo", "km", "my"})
 
 
 def space_of(language: str) -> str:
-    """What stands between two words, or two sentences: a space, or nothing."""
+    """The separator between words and between sentences: a space, or an empty string."""
     return "" if language.split("-")[0] in _UNSPACED else " "
 
 
 def segment_ends(breaker: type[BaseBreaker], text: str, codes: UInt32s, locale: str) -> Int64s:
-    """Where each segment of `text` ends, in code points, in order; the segments cover the text.
+    """The end of each segment of `text`, in code points, in order; the segments cover the text.
 
-    A lone surrogate, which ICU cannot be given, is shown to it as a replacement character.
+    ICU does not accept lone surrogates; they are replaced by the replacement character.
     """
     try:
         segments = breaker(text, locale).segments()
@@ -63,8 +63,8 @@ _ORDINALS = frozenset("az bs cs da de et eu fi fo hr hu is lb lt lv no nn pl sk 
 _OPENING = "([{«“„‘‚\"'¿¡—–-"
 _CLOSING = frozenset(")]}»”’\"'")
 _UNMARKED = re.compile("[\u0e00-\u0eff]")  # Thai, Lao
-_LOOK_BACK = 200  # code points: where a sentence is longer, only its end is looked at, so that time stays linear
-_MIN_UNMARKED = 60  # code points: a Thai sentence is rarely shorter, and its clauses too are parted by spaces
+_LOOK_BACK = 200  # code points: of longer sentences only the end is checked, so that time stays linear
+_MIN_UNMARKED = 60  # code points; Thai clauses also have spaces between them, but sentences are rarely shorter
 
 
 def sentences(text: str, language: str | None = None) -> list[tuple[int, int]]:
@@ -75,12 +75,12 @@ def sentences(text: str, language: str | None = None) -> list[tuple[int, int]]:
 
     Args:
         text: any text.
-        language: a BCP 47 tag, or None where it is not known; it chooses the abbreviations.
+        language: a BCP 47 tag for the abbreviations, or None if unknown.
     """
     return [*_sentences(text, language)]
 
 
-@lru_cache(16)  # one sample asks several times of the same texts
+@lru_cache(16)  # several rules split the texts of a sample
 def _sentences(text: str, language: str | None) -> tuple[tuple[int, int], ...]:
     codes = code_points(text)
     kinds = kind_table()[codes]
@@ -93,7 +93,7 @@ def _sentences(text: str, language: str | None) -> tuple[tuple[int, int], ...]:
         end = bound
         if text[end - 1] in "“「『《" and end < len(text) and text[end - 2] in "。！？!?.”」』》":
             end -= 1  # UAX 29 leaves an opening quotation mark at the end of the sentence before it
-        ranges.extend(_parted(text, start, end))
+        ranges.extend(_split_at_spaces(text, start, end))
         start = end
     solid = np.flatnonzero(kinds & Kind.SPACE == 0)
     bounds = np.searchsorted(solid, np.array(ranges, np.int64).reshape(-1, 2))
@@ -102,7 +102,7 @@ def _sentences(text: str, language: str | None) -> tuple[tuple[int, int], ...]:
 
 
 def _missing_spaces(codes: UInt32s, kinds: UInt8s) -> Int64s:
-    """Where a full stop stands between a lower-case letter and a capitalised word, without the space (`end.Next`)."""
+    """Ends of full stops between a lower-case letter and a capitalised word, without a space (`end.Next`)."""
     stops = np.flatnonzero(codes[1:-2] == _FULL_STOP) + 1
     upper, lower = int(Kind.UPPER), int(Kind.LOWER)
     glued = (kinds[stops - 1] & lower != 0) & (kinds[stops + 1] & upper != 0) & (kinds[stops + 2] & lower != 0)
@@ -111,7 +111,7 @@ def _missing_spaces(codes: UInt32s, kinds: UInt8s) -> Int64s:
 
 
 def _ends_sentence(text: str, start: int, end: int, language: str | None) -> bool:
-    """Whether a sentence ends at `end`, where UAX 29 sees one that began at `start`."""
+    """Whether a sentence really ends at `end`, a boundary of UAX 29."""
     if text[end - 1] in _LINE_ENDS:
         return True
     body = text[start:end].rstrip()
@@ -133,7 +133,7 @@ def _is_short_form(body: str, language: str | None) -> bool:
     if last.isdecimal():
         return base in _ORDINALS and len(last) <= 2
     if sum(map(str.isalpha, last)) == 1 and not any(map(str.isdecimal, last)):
-        return last != "I" or base not in ("", "en")  # an initial, perhaps with vowel signs; in English, the pronoun
+        return last != "I" or base not in ("", "en")  # an initial, possibly with vowel signs; not the pronoun `I`
     lower = last.lower()
     if lower in _abbreviations()["any"] or lower in _abbreviations().get(base, ()):
         return True
@@ -147,8 +147,8 @@ def _abbreviations() -> dict[str, frozenset[str]]:
     return {tag: frozenset(forms.split()) for tag, forms in listed.items()}
 
 
-def _parted(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """A stretch parted at spaces between letters of a script without sentence marks, where it is long."""
+def _split_at_spaces(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """A range split at spaces between Thai or Lao letters, if it is long."""
     if end - start < 2 * _MIN_UNMARKED or not _UNMARKED.search(text, start, end):
         return [(start, end)]
     parts = []
@@ -162,19 +162,19 @@ def _parted(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return [*parts, (first, end)]
 
 
-# What a reader takes for one character (Unicode's extended grapheme clusters, UAX 29), in code points.
+# Characters as users perceive them: Unicode's extended grapheme clusters (UAX 29), in code points.
 
 
 def grapheme_ends(text: str) -> Int64s:
-    """Where each character ends, in code points, in order; the last one is the length of the text."""
+    """The end of each character, in code points, in order; the last one is the length of the text."""
     return segment_ends(CharacterBreaker, text, code_points(text), "root")
 
 
 def clusters(text: str) -> list[tuple[int, int]]:
-    """The characters that are made of more than one code point, half-open, in order.
+    """The characters of more than one code point, as half-open ranges in order.
 
-    A letter with combining marks, a syllable of Devanagari, a flag, a family of emoji: a mark that begins or ends
-    inside one of them would cut a character in two.
+    Examples are a letter with combining marks, a syllable of Devanagari, a flag, a family emoji. A span that begins or
+    ends inside one would cut a character in two.
     """
     ends = grapheme_ends(text)
     starts = np.append(0, ends)[:-1]
@@ -182,25 +182,25 @@ def clusters(text: str) -> list[tuple[int, int]]:
     return list(zip(starts[long].tolist(), ends[long].tolist(), strict=True))
 
 
-# Words: where they begin and end, in code points.
+# Words: starts and ends, in code points.
 #
-# A word is a run that holds at least one letter or digit, cut by Unicode's word boundaries (UAX 29) with ICU's
-# dictionaries for Chinese, Japanese, Thai, Lao, Khmer and Burmese. In particular:
+# A word is a segment with at least one letter or digit, by Unicode's word boundaries (UAX 29) with ICU's dictionaries
+# for Chinese, Japanese, Thai, Lao, Khmer and Burmese. In particular:
 #
-# - numbers keep their inner marks (`1,234.5` is one word); a date or range with dashes or slashes is several;
+# - numbers include their inner marks (`1,234.5` is one word); a date or range with dashes or slashes is several words;
 # - an apostrophe inside stays inside (`can't`), except after an elided article or pronoun of the Romance languages
 #   (`l'homme` is `l` and `homme`), in whatever language, so that the same text always gives the same words;
-# - a hyphen parts words, and so does a colon (but not in Finnish and Swedish: `EU:n`); an underscore joins them; a
-#   full stop joins letters (`example.com`), but not a lower-case letter to a capital (`end.Next` is two words whose
-#   space is missing);
-# - Arabic and Hebrew clitics stay with their word, Korean words are what stands between spaces;
-# - combining marks and joiners belong to their letter; format characters never stand at a word's edge;
+# - a hyphen separates words, and so does a colon (but not in Finnish and Swedish: `EU:n`); an underscore joins them; a
+#   full stop joins letters (`example.com`), but not a lower-case letter to a capital (`end.Next` is two words without
+#   their space);
+# - Arabic and Hebrew clitics belong to their word; Korean words are separated by spaces;
+# - combining marks and joiners belong to their letter; no word begins or ends with a format character;
 # - punctuation, symbols and emoji are no words.
 
 
 _WORD = int(Kind.LETTER | Kind.DIGIT)
 _LANGUAGES_WITH_COLON = {"fi", "sv"}
-_PARTING = (0x27, 0x2019, 0x2E)  # apostrophes and the full stop: they part some words
+_SEPARATORS = (0x27, 0x2019, 0x2E)  # apostrophes and the full stop, which separate some words
 _COLON = 0x3A
 _ELIDED = re.compile(
     r"[ldcjmnst]|qu|(?:jus|lors|puis|quoi|quel|pres)qu|gl|un|(?:d|n|qu)ell|all|sull|dall|coll|quest|bell|sant|tutt|"
@@ -224,8 +224,8 @@ def word_bounds(text: str, language: str | None = None) -> Int32s:
     """The words of a text: half-open `[start, end)` code point ranges, sorted, disjoint, shape (n, 2).
 
     Args:
-        text: any text; lone surrogates are taken as replacement characters and so are never part of a word.
-        language: a BCP 47 tag, or None. It matters only to Finnish and Swedish, where a colon may stand in a word.
+        text: any text; lone surrogates count as replacement characters, so they are never part of a word.
+        language: a BCP 47 tag, or None; only used for Finnish and Swedish, whose words may contain a colon.
     """
     codes = code_points(text)
     ends = segment_ends(WordBreaker, text, codes, "root")
@@ -237,13 +237,13 @@ def word_bounds(text: str, language: str | None = None) -> Int32s:
     keep = np.logical_or.reduceat(is_word, starts)
     starts, ends = _without_edges(starts[keep], ends[keep], kinds)
     joined = language is not None and language.split("-")[0].lower() in _LANGUAGES_WITH_COLON
-    marks = _PARTING if joined else (*_PARTING, _COLON)
+    marks = _SEPARATORS if joined else (*_SEPARATORS, _COLON)
     starts, ends = _split_inside(text, codes, kinds, starts, ends, marks)
     return np.stack([starts, ends], 1).astype(np.int32)
 
 
 def _without_edges(starts: Int64s, ends: Int64s, kinds: UInt8s) -> tuple[Int64s, Int64s]:
-    """Words without format characters and connectors at their edges. Each holds a letter or digit, so it ends."""
+    """Strip format characters and connectors from the ends of words; each contains a letter or digit, so this stops."""
     while (loose := kinds[ends - 1] & Kind.EDGE != 0).any():
         ends = ends - loose
     while (loose := kinds[starts] & (_WORD | Kind.MARK) == 0).any():
@@ -252,10 +252,10 @@ def _without_edges(starts: Int64s, ends: Int64s, kinds: UInt8s) -> tuple[Int64s,
 
 
 def _split_inside(
-    text: str, codes: UInt32s, kinds: UInt8s, starts: Int64s, ends: Int64s, parting: tuple[int, ...]
+    text: str, codes: UInt32s, kinds: UInt8s, starts: Int64s, ends: Int64s, separators: tuple[int, ...]
 ) -> tuple[Int64s, Int64s]:
-    """Words parted at those of the `parting` marks inside them that part; the mark is left out."""
-    marks = np.logical_or.reduce([codes == mark for mark in parting])
+    """Words split at the marks in `separators` for which `_separates` is true; the mark is dropped."""
+    marks = np.logical_or.reduce([codes == mark for mark in separators])
     if not marks.any():
         return starts, ends
     places = np.flatnonzero(marks[1:-1]) + 1
@@ -265,7 +265,7 @@ def _split_inside(
     cuts = [
         index
         for index, word in zip(places.tolist(), owner.tolist(), strict=True)
-        if word >= 0 and index < ends[word] and _parts(text, kinds, int(starts[word]), index)
+        if word >= 0 and index < ends[word] and _separates(text, kinds, int(starts[word]), index)
     ]
     if not cuts:
         return starts, ends
@@ -273,8 +273,8 @@ def _split_inside(
     return np.sort(np.concatenate([starts, at + 1])), np.sort(np.concatenate([ends, at]))
 
 
-def _parts(text: str, kinds: UInt8s, start: int, index: int) -> bool:
-    """Whether the mark at `place`, between two letters of the word that begins at `start`, parts it."""
+def _separates(text: str, kinds: UInt8s, start: int, index: int) -> bool:
+    """Whether the mark at `index`, between two letters of the word from `start` on, separates two words."""
     if text[index] == ":":
         return True
     if text[index] == ".":

@@ -1,6 +1,6 @@
-"""Unicode as arrays: kinds and scripts of code points, and letters of other alphabets.
+"""Unicode properties as arrays: kinds and scripts of code points, and transliteration of letters.
 
-`tools/build_unicode_tables.py` writes the table, `unicode_ranges.json`. First use unpacks it (about 2 ms, 2 MB).
+`tools/build_unicode_tables.py` writes `unicode_ranges.json`, which is unpacked on first use (about 2 ms, 2 MB).
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ __all__ = [
 
 
 class Kind(IntFlag):
-    """What a code point is, as bits of one byte.
+    """Properties of a code point, as bits of one byte.
 
     LETTER: letters of any script, letter numbers, and squared words such as the sign for square kilometres.
     DIGIT: decimal digits of any script, superscripts, fractions, enclosed numbers.
     MARK: combining marks and the two joiners, which belong to the letter before them.
-    EDGE: format characters (bidirectional marks, soft hyphen) and connectors such as the underscore: they may stand
-        inside a word and never at its edge.
+    EDGE: format characters (bidirectional marks, soft hyphen) and connectors such as the underscore: they may occur
+        inside a word, but not at its ends.
     SPACE: Unicode White_Space. UPPER, LOWER: case; title case counts as upper. RTL: strong right-to-left.
     """
 
@@ -96,7 +96,7 @@ def script_names() -> tuple[str, ...]:
 
 
 def code_points(text: str) -> UInt32s:
-    """The code points of a text, shape (len(text),). Lone surrogates are kept as what they are."""
+    """The code points of a text, shape (len(text),). Lone surrogates stay as they are."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
@@ -108,11 +108,11 @@ def text_of(codes: UInt32s) -> str:
 # Scripts of code points and texts, by ISO 15924 code.
 
 
-_SHARED = 3  # the first three numbers are Zzzz, Zyyy and Zinh: no script of their own
+_SHARED = 3  # the first three are Zzzz, Zyyy and Zinh: unknown, common and inherited
 
 
 def script_shares(text: str) -> dict[str, float]:
-    """The share of each script among the letters of the text that have a script, largest first; they sum to 1."""
+    """The share of each script among the letters with a script of their own, largest first; they sum to 1."""
     codes = code_points(text)
     of_letters = script_table()[codes][kind_table()[codes] & Kind.LETTER != 0]
     counts = np.bincount(of_letters, minlength=_SHARED)
@@ -123,11 +123,11 @@ def script_shares(text: str) -> dict[str, float]:
     return {names[i]: int(counts[i]) / total for i in sorted(numbers, key=lambda i: (-int(counts[i]), i))}
 
 
-@lru_cache(16)  # one sample asks several times of the same texts
+@lru_cache(16)  # several callers use the texts of a sample
 def script_of(text: str) -> str | None:
-    """The script that most letters of the text are in (`Latn`, `Cyrl`, `Hani` ...), or None where it has no letter.
+    """The script of most letters of the text (`Latn`, `Cyrl`, `Hani` ...), or None if it has no letters.
 
-    Kana and Han count as themselves: Japanese text may be `Hira` or `Hani`.
+    Kana and Han count separately: Japanese text may be `Hira` or `Hani`.
     """
     return next(iter(script_shares(text)), None)
 
@@ -136,31 +136,31 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """A half-open range without the white space at its edges; empty where it holds nothing else."""
+    """A half-open range without leading and trailing white space; empty if there is nothing else."""
     inside = text[start:end]
     start += len(inside) - len(inside.lstrip())
     return start, start + len(inside.strip())
 
 
 def without_surrogates(text: str) -> str:
-    """A text with the replacement character for halves of UTF-16 pairs, which UTF-8 cannot write; as long as before."""
+    """The text with surrogates, which UTF-8 cannot encode, replaced by the replacement character; the same length."""
     return _SURROGATE.sub("\ufffd", text)
 
 
-# Cyrillic and Greek letters by their sound in Latin ones, one letter for one, so that no offset moves.
+# Transliteration of Cyrillic and Greek to Latin, one letter for one letter, so that offsets stay.
 #
-# Serbian answers in Latin are held against Cyrillic pages, Russian names against English ones. The tables are rough:
-# what counts is that a word written both ways shares most of its letters. Texts in one script are never touched.
+# It is used to compare Serbian in Latin letters with Cyrillic pages, or Russian names with English ones. It is rough: a
+# word in both scripts only needs to share most letters. It is not used if both texts are in one script.
 
 
 _SIZE = 0x1F00  # Latin, Greek and Cyrillic all lie below
 _ALPHABETS = frozenset({"Latn", "Cyrl", "Grek"})
-_SCRIPT_SAMPLE = 2000  # code points of a text that its script is judged by
+_SCRIPT_SAMPLE = 2000  # code points of a text that determine its script
 
 
 @cache
 def _latin_letters() -> UInt32s:
-    """Code point to code point: accents dropped from Latin letters, Cyrillic and Greek letters by sound."""
+    """Mapping by code point: Latin letters without accents, Cyrillic and Greek letters transliterated."""
     table = np.arange(_SIZE, dtype=np.uint32)
     for code in range(0xC0, 0x250):
         base = unicodedata.normalize("NFD", chr(code))[0]
@@ -172,11 +172,11 @@ def _latin_letters() -> UInt32s:
 
 
 def main_script(*texts: str) -> str | None:
-    """The script that most letters of some texts are in, by the first 2000 code points of the first three."""
+    """The script of most letters in the first 2000 code points of the first three texts."""
     return script_of(" ".join(text[:_SCRIPT_SAMPLE] for text in texts[:3]))
 
 
 def alphabet_table(response: str, passages: Sequence[str]) -> UInt32s | None:
-    """The letter table for response and evidence; None where they are in one script already."""
+    """The transliteration table for response and evidence; None if both are in one script or in another alphabet."""
     of_response, of_evidence = main_script(response), main_script(*passages)
     return _latin_letters() if of_response != of_evidence and {of_response, of_evidence} <= _ALPHABETS else None

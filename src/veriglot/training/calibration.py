@@ -28,7 +28,7 @@ from veriglot.detectors.calibration import (
     settings_of,
     sigmoid,
 )
-from veriglot.detectors.ensemble import Member, Mix, Stacked, Stacking, features, mean_of
+from veriglot.detectors.ensemble import Member, Mix, StackedMember, Stacking, features, mean_of
 from veriglot.detectors.grounding.detector import PlattScaling
 from veriglot.errors import UsageError
 from veriglot.metrics.estimate import percentile
@@ -609,12 +609,12 @@ def fit_stacking(rows: Rows, members: Sequence[Member], detectors: Sequence[Dete
     )  # fmt: skip
 
 
-def _stacked(index: int, member: Member, detector: Detector, rows: Rows) -> Stacked:
+def _stacked(index: int, member: Member, detector: Detector, rows: Rows) -> StackedMember:
     source: Source = "spans" if rows.rows[0].spans_alone[index] else "words"
     if any(row.spans_alone[index] != rows.rows[0].spans_alone[index] for row in rows.rows):
         raise UsageError(f"{detector.name} gives words for some samples and spans alone for others.")
     settings = settings_of(detector.signature) if source == "words" else detector.signature
-    return Stacked(member, detector.name, settings or "", source)
+    return StackedMember(member, detector.name, settings or "", source)
 
 
 def _combined(units: Units, mix: Mix, here: Bools, learned: Bools) -> Float64s | np.floating[Any]:

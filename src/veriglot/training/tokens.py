@@ -32,15 +32,15 @@ import transformers
 
 from veriglot.datasets.near_duplicates import text_keys, texts_of
 from veriglot.datasets.token_labels import labels_at
-from veriglot.detectors.token_classifier.detector import FORMATS, Tokens, prompt_for
+from veriglot.detectors.token_classifier.detector import FORMATS, PairTokenizer, prompt_for
 from veriglot.detectors.token_classifier.networks import (
     Attention,
-    Written,
+    InputFormat,
     config_of,
-    looks_ahead,
-    quantised,
+    ignore_future_warnings,
+    is_bidirectional,
+    nf4_config,
     set_attention,
-    unheeded,
 )
 from veriglot.encoders.base import fast_tokenizer
 from veriglot.errors import InputError, MissingExtraError, UnknownNameError, UsageError
@@ -263,7 +263,7 @@ class Material:
     def __init__(self, config: TokensConfig, folder: Path, tokenizer: Any, room: int) -> None:
         self._config, self._room = config, room
         self._typed = "token_type_ids" in tokenizer.model_input_names
-        self._tokens = Tokens(fast_tokenizer(tokenizer, config.model))
+        self._tokens = PairTokenizer(fast_tokenizer(tokenizer, config.model))
         self._special = tokenizer.num_special_tokens_to_add(pair=True)
         self.cut = 0
         self.left_out = Counter[str]()
@@ -380,7 +380,7 @@ class _Trainee(NamedTuple):
     trained: int
 
 
-def _trainee(config: TokensConfig, labels: Sequence[str], written: Written) -> _Trainee:
+def _trainee(config: TokensConfig, labels: Sequence[str], written: InputFormat) -> _Trainee:
     """The network with a new head, and adapters where they are asked for.
 
     Raises:
@@ -396,7 +396,7 @@ def _trainee(config: TokensConfig, labels: Sequence[str], written: Written) -> _
         set_attention(settings, config.attention)
     options = {"config": settings}
     if config.adapter == "qlora":
-        options["quantization_config"] = quantised()
+        options["quantization_config"] = nf4_config()
     loaded = load_pretrained(
         transformers.AutoModelForTokenClassification, config.model, what="model", device=config.device,
         dtype=config.dtype, new_head=True, options=options,
@@ -407,7 +407,7 @@ def _trainee(config: TokensConfig, labels: Sequence[str], written: Written) -> _
         if hasattr(module, "support_avx512bf16_for_cpu"):
             module.support_avx512bf16_for_cpu = False
     loaded.room(written.max_length)
-    if config.attention is not None and (config.attention == "causal") == looks_ahead(network):
+    if config.attention is not None and (config.attention == "causal") == is_bidirectional(network):
         raise UsageError(
             f"transformers cannot run {config.model!r} with {config.attention} attention.",
             "Leave out `attention`: encoders look both ways.",
@@ -434,7 +434,7 @@ def _with_adapters(config: TokensConfig, network: Any) -> Any:
             network, use_gradient_checkpointing=recompute
         )
     settings = {**_DEFAULTS["lora"], "exclude_modules": list(HEADS), **config.lora}
-    with unheeded():
+    with ignore_future_warnings():
         return peft.get_peft_model(network, peft.LoraConfig(task_type=peft.TaskType.TOKEN_CLS, **settings))
 
 
@@ -554,7 +554,7 @@ def _memory() -> int:
     return int(psutil.Process().memory_info().rss)
 
 
-def _material(config: TokensConfig, folder: Path) -> tuple[Material, Written]:
+def _material(config: TokensConfig, folder: Path) -> tuple[Material, InputFormat]:
     """The rows, and how the checkpoint says that its inputs are written."""
     agree(config.model, accepted=config.accept_licence)
     source = checkpoint(config.model)
@@ -564,7 +564,7 @@ def _material(config: TokensConfig, folder: Path) -> tuple[Material, Written]:
     bounds = [tokenizer.model_max_length, getattr(config_of(source, **options), "max_position_embeddings", None)]
     room = config.max_length or min(_DEFAULT_LENGTH, *filter(None, bounds))
     four_bit = config.adapter == "qlora" and config.save == "adapter"
-    return Material(config, folder, tokenizer, room), Written(config.prompt, room, config.languages, four_bit)
+    return Material(config, folder, tokenizer, room), InputFormat(config.prompt, room, config.languages, four_bit)
 
 
 def train(config: TokensConfig, folder: Path, *, say: Say = lambda _: None) -> list[Run]:
@@ -713,12 +713,12 @@ def _merged(config: TokensConfig, trainee: _Trainee) -> Any:
 
     settings = copy.deepcopy(trainee.network.config)
     settings.__dict__.pop("quantization_config", None)
-    with tempfile.TemporaryDirectory() as folder, unheeded():
+    with tempfile.TemporaryDirectory() as folder, ignore_future_warnings():
         trainee.network.save_pretrained(folder)
         base = load_pretrained(
             transformers.AutoModelForTokenClassification, config.model, what="model", device=config.device,
             dtype=config.dtype, new_head=True,
-            options={"config": settings, "quantization_config": quantised()},
+            options={"config": settings, "quantization_config": nf4_config()},
         )  # fmt: skip
         return peft.PeftModel.from_pretrained(base.network.dequantize(), folder).merge_and_unload()
 
@@ -735,7 +735,7 @@ def _export(network: Any, path: Path) -> str:
     axes = {name: {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC} for name in inputs}
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it says that it does without torchvision
     try:
-        with unheeded():
+        with ignore_future_warnings():
             torch.onnx.export(
                 network, kwargs=inputs, f=str(path), input_names=list(inputs), output_names=["logits"], dynamo=True,
                 dynamic_shapes=axes, verbose=False,

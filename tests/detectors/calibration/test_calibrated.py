@@ -17,7 +17,7 @@ from veriglot.detectors.calibration import (
     Calibration,
     Platt,
     WordCurve,
-    curved,
+    apply_curve,
     settings_of,
 )
 from veriglot.detectors.registry import load_detector
@@ -71,10 +71,10 @@ def confidences(detector: Detector, text: str, language: str = "en") -> list[flo
 def test_words_spans_and_score_are_calibrated(write: Write) -> None:
     file = write(ToldWords(), level(), responses=ByScript(WordCurve(BOLD)))
     found = Calibrated(ToldWords, calibration=file, words=True).predict([told("one", "a30 a70 a90x a10")])[0]
-    wanted = curved(TIMID, np.array([0.3, 0.7, 0.9, 0.1])).tolist()
+    wanted = apply_curve(TIMID, np.array([0.3, 0.7, 0.9, 0.1])).tolist()
     assert [word.confidence for word in found.words or ()] == wanted
     assert [(span.text, span.confidence) for span in found.spans or ()] == [("a70", wanted[1]), ("a90x", wanted[2])]
-    assert found.score == curved(BOLD, np.array([0.9]))[0]
+    assert found.score == apply_curve(BOLD, np.array([0.9]))[0]
 
 
 def test_each_span_keeps_its_type_and_its_pointers(write: Write) -> None:
@@ -87,9 +87,9 @@ def test_each_span_keeps_its_type_and_its_pointers(write: Write) -> None:
 
 def test_a_script_has_its_curve_and_others_the_default_and_a_note(write: Write) -> None:
     detector = Calibrated(ToldWords, calibration=write(ToldWords(), level(TIMID, Latn=BOLD)), words=True)
-    assert confidences(detector, "a40 the", "en")[0] == curved(BOLD, np.array([0.4]))[0]
+    assert confidences(detector, "a40 the", "en")[0] == apply_curve(BOLD, np.array([0.4]))[0]
     for language, text in (("ru", "a40 это она сказала"), ("de", "a40 das")):  # another script; a language not learned
-        assert confidences(detector, text, language)[0] == curved(TIMID, np.array([0.4]))[0]
+        assert confidences(detector, text, language)[0] == apply_curve(TIMID, np.array([0.4]))[0]
         assert detector.predict([told("one", text, language)])[0].notes == ("calibration:default",)
     assert detector.predict([told("one", "a40 the")])[0].notes == (), "the detector's own note on calibration is void"
 
@@ -98,7 +98,7 @@ def test_a_detector_of_spans_alone_gets_words(write: Write) -> None:
     make = partial(ToldWords, spans_alone=True)
     words = ByScript(WordCurve(TIMID, unmarked=0.07, verdict=0.66))
     detector = Calibrated(make, calibration=write(make(), words, source="spans"), words=True)
-    assert confidences(detector, "a90x a20 zebra a80V") == [curved(TIMID, np.array([0.9]))[0], 0.07, 0.07, 0.66]
+    assert confidences(detector, "a90x a20 zebra a80V") == [apply_curve(TIMID, np.array([0.9]))[0], 0.07, 0.07, 0.66]
     low = Calibrated(make, calibration=write(make(), words, source="spans"), threshold=0.01)
     (found,) = low.predict([told("one", "a90x a20")])
     assert [span.text for span in found.spans or ()] == ["a90x", "a20"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.detectors.calibration import Isotonic, Platt, curved, logit, lowest
+from veriglot.detectors.calibration import Isotonic, Platt, apply_curve, logit, lowest_confidence
 
 curves = st.one_of(
     st.builds(Platt, st.floats(0, 5), st.floats(-5, 5)),
@@ -19,31 +19,33 @@ curves = st.one_of(
 
 def test_the_identity_is_slope_one_and_offset_nought() -> None:
     confidences = np.array([0.01, 0.3, 0.5, 0.99])
-    assert curved(Platt(1.0, 0.0), confidences).tolist() == confidences.tolist()
+    assert apply_curve(Platt(1.0, 0.0), confidences).tolist() == confidences.tolist()
 
 
 def test_a_line_by_hand() -> None:
     # logit(0.8) = ln 4, and 0.5 ln 4 + ln 3 = ln 6, of which the probability is 6/7
-    assert curved(Platt(0.5, float(np.log(3.0))), np.array([0.8])).tolist() == [0.8571]
+    assert apply_curve(Platt(0.5, float(np.log(3.0))), np.array([0.8])).tolist() == [0.8571]
 
 
 def test_a_map_goes_straight_between_its_points_and_flat_beyond() -> None:
     curve = Isotonic((float(logit(np.array([0.2]))[0]), 0.0), (0.1, 0.3))
     halfway = 1.0 / (1.0 + np.exp(-0.5 * logit(np.array([0.2]))[0]))
-    assert curved(curve, np.array([0.0, 0.2, halfway, 0.5, 1.0])) == pytest.approx([0.1, 0.1, 0.2, 0.3, 0.3], abs=1e-4)
+    assert apply_curve(curve, np.array([0.0, 0.2, halfway, 0.5, 1.0])) == pytest.approx(
+        [0.1, 0.1, 0.2, 0.3, 0.3], abs=1e-4
+    )
 
 
 @given(curves, st.floats(0, 1), st.floats(0, 1))
 def test_no_curve_falls(curve: Platt | Isotonic, one: float, other: float) -> None:
-    low, high = curved(curve, np.array(sorted([one, other]))).tolist()
+    low, high = apply_curve(curve, np.array(sorted([one, other]))).tolist()
     assert 0.0 <= low <= high <= 1.0
 
 
 @given(curves, st.integers(0, 10_000))
 def test_the_lowest_confidence_reaches_the_threshold_and_none_below_does(curve: Platt | Isotonic, step: int) -> None:
     threshold = step / 10_000
-    found = lowest(curve, threshold)
-    reached = curved(curve, np.array([found, max(0.0, found - 1e-4)])).tolist()
+    found = lowest_confidence(curve, threshold)
+    reached = apply_curve(curve, np.array([found, max(0.0, found - 1e-4)])).tolist()
     if reached[0] >= threshold:
         assert found == 0.0 or reached[1] < threshold
     else:
@@ -52,7 +54,7 @@ def test_the_lowest_confidence_reaches_the_threshold_and_none_below_does(curve: 
 
 def test_what_has_no_confidence_stays_without() -> None:
     for curve in (Platt(1.0, 0.0), Isotonic((0.0,), (0.5,))):
-        assert np.isnan(curved(curve, np.array([np.nan]))).all()
+        assert np.isnan(apply_curve(curve, np.array([np.nan]))).all()
 
 
 @pytest.mark.parametrize(

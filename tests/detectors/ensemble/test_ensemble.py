@@ -12,7 +12,7 @@ import pytest
 from told_words import ToldWords, plugged_in, told
 
 from veriglot.detectors.calibration import ByScript
-from veriglot.detectors.ensemble import Ensemble, Member, Mix, Stacked, Stacking, read_members
+from veriglot.detectors.ensemble import Ensemble, Member, Mix, StackedMember, Stacking, read_members
 from veriglot.detectors.registry import DETECTORS, load_detector
 from veriglot.errors import InputError, MissingExtraError, UnknownNameError, UsageError
 from veriglot.records import DataSource, Status
@@ -158,7 +158,7 @@ def test_a_file_of_members(tmp_path: Path) -> None:
 def stack(tmp_path: Path, members: Sequence[_Member], words: ByScript[Mix], **parts: Any) -> str:
     made = [ToldWords(**member.options) for member in members]
     learned = [
-        Stacked(member, one.name, one.signature.replace("|threshold:0.5", ""), "words")
+        StackedMember(member, one.name, one.signature.replace("|threshold:0.5", ""), "words")
         for member, one in zip(members, made, strict=True)
     ]
     file = Stacking(

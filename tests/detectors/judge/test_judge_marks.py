@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.detectors.judge.answers import spans_of, voted
+from veriglot.detectors.judge.answers import resolve_overlaps, vote_marks
 from veriglot.records import Span
 
 TEXT = "Ada Berg built it in 1881. It fell in 1900."
@@ -20,7 +20,7 @@ def mark(part: str, type_: str = "entity", confidence: float | None = None) -> S
 
 
 def test_a_mark_inside_another_keeps_its_place() -> None:
-    spans, crossing = spans_of(
+    spans, crossing = resolve_overlaps(
         TEXT, [mark("Ada Berg built it in 1881.", "contradictory", 0.4), mark("1881", "entity", 0.9)]
     )
     assert [(span.text, span.type, span.confidence) for span in spans] == [
@@ -32,27 +32,27 @@ def test_a_mark_inside_another_keeps_its_place() -> None:
 
 
 def test_the_same_mark_twice_is_one() -> None:
-    spans, crossing = spans_of(TEXT, [mark("1881"), mark("1881")])
+    spans, crossing = resolve_overlaps(TEXT, [mark("1881"), mark("1881")])
     assert [span.text for span in spans] == ["1881"]
     assert crossing == 0
 
 
 def test_shares_are_those_of_the_opinions_by_hand() -> None:
     opinions = [[mark("1881")], [mark("in 1881")], [mark("81", "relation")], []]
-    (span,), words = voted(TEXT, "en", opinions, 0.5, TYPES)
+    (span,), words = vote_marks(TEXT, "en", opinions, 0.5, TYPES)
     shares = {TEXT[word.start : word.end]: word.confidence for word in words}
     assert shares == {
         "Ada": 0.0, "Berg": 0.0, "built": 0.0, "it": 0.0, "in": 0.0, "1881": 0.75, "It": 0.0, "fell": 0.0, "1900": 0.0
     }  # fmt: skip
     assert (span.text, span.type, span.confidence) == ("1881", "entity", 0.75)
-    (wider,), _ = voted(TEXT, "en", opinions, 0.25, TYPES)
+    (wider,), _ = vote_marks(TEXT, "en", opinions, 0.25, TYPES)
     assert (wider.text, wider.type) == ("in 1881", "entity")
-    assert voted(TEXT, "en", opinions, 0.8, TYPES)[0] == ()
+    assert vote_marks(TEXT, "en", opinions, 0.8, TYPES)[0] == ()
 
 
 def test_a_run_ends_where_the_type_or_the_sentence_does() -> None:
     opinion = [mark("it in 1881. It fell"), mark("fell in 1900", "relation")]
-    assert [(span.text, span.type) for span in voted(TEXT, "en", [opinion], 0.5, TYPES)[0]] == [
+    assert [(span.text, span.type) for span in vote_marks(TEXT, "en", [opinion], 0.5, TYPES)[0]] == [
         ("it in 1881.", "entity"),
         ("It", "entity"),
         ("fell in 1900", "relation"),
@@ -66,7 +66,7 @@ ranges = st.tuples(st.integers(0, 39), st.integers(1, 12), st.sampled_from(TYPES
 
 @given(st.lists(ranges, max_size=6))
 def test_spans_hold_exactly_what_was_marked(marks: list[Span]) -> None:
-    spans, _ = spans_of(TEXT, marks)
+    spans, _ = resolve_overlaps(TEXT, marks)
     assert all(one.end <= other.start for one, other in pairwise(spans))
     held = {place for span in spans for place in range(span.start, span.end)}
     wanted = {place for one in marks for place in range(one.start, one.end)}
@@ -76,7 +76,7 @@ def test_spans_hold_exactly_what_was_marked(marks: list[Span]) -> None:
 
 @given(st.lists(st.lists(ranges, max_size=4), min_size=1, max_size=5), st.sampled_from([0.0, 0.2, 0.5, 0.8, 1.0]))
 def test_words_and_spans_of_a_ballot_agree(opinions: list[list[Span]], threshold: float) -> None:
-    spans, words = voted(TEXT, "en", opinions, threshold, TYPES)
+    spans, words = vote_marks(TEXT, "en", opinions, threshold, TYPES)
     assert all(one.end <= other.start for one, other in pairwise(spans))
     for word in words:
         inside = any(span.start <= word.start and word.end <= span.end for span in spans)

@@ -25,11 +25,11 @@ from veriglot.judging.base import (
     NotScored,
     ResolvedLanguage,
     SpanLabel,
-    admit,
+    check_sample,
     evidence_language,
     evidence_notes,
+    no_words,
     spans_from_words,
-    without_words,
     words_from_confidences,
 )
 from veriglot.judging.contradictions import contradicted_words
@@ -478,7 +478,7 @@ class WordDetector(BaseDetector[ResolvedLanguage, RawPrediction]):
         """The output for a sample with response, evidence and language; None if response or evidence has no word."""
 
     def _plan(self, sample: Sample) -> ResolvedLanguage | NotScored:
-        return admit(sample)
+        return check_sample(sample)
 
     def _run(self, plans: Sequence[tuple[Sample, ResolvedLanguage]]) -> Iterator[RawPrediction | NotScored]:
         return (self._guarded(self._checked_raw, sample, resolved) for sample, resolved in plans)
@@ -486,7 +486,7 @@ class WordDetector(BaseDetector[ResolvedLanguage, RawPrediction]):
     def _checked_raw(self, sample: Sample, resolved: ResolvedLanguage) -> RawPrediction | NotScored:
         raw = self._predict_raw(sample, resolved)
         if raw is None:
-            return without_words(sample)
+            return no_words(sample)
         if raw.features.markup.all():
             return NotScored(Status.FAILED, "the response holds nothing but control tokens")
         return raw
@@ -773,6 +773,6 @@ class Grounding(WordDetector):
         )
 
     def _words_of(self, document: Document, text: str, sentence: Int64s, claims: Bools | bool = True) -> Words:
-        """The words of a text as the rules need them; rare words are the telling ones."""
+        """The words of a text as the rules need them; rare words count as content words."""
         rare = self._lexicon.stem_frequency(document.stem) < _COMMON_STEM
         return Words(text, document.bounds, sentence, document.stem, rare & claims)

@@ -1,4 +1,4 @@
-"""Answers of judges: quoted texts found in a response, marks and ballots, and probabilities of labels."""
+"""Parsing of judges' answers: locating quotes in the response, voting on marks, and probabilities of labels."""
 
 from __future__ import annotations
 
@@ -25,14 +25,17 @@ if TYPE_CHECKING:
 
     from veriglot.arrays import Int64s
 
-__all__ = ["Quote", "excerpt", "label_probabilities", "list_probability", "locate", "read_answer", "spans_of", "voted"]
+__all__ = [
+    "Quote", "excerpt", "label_probabilities", "list_probability", "locate", "read_answer", "resolve_overlaps",
+    "vote_marks"
+]  # fmt: skip
 
 
 Range = tuple[int, int]
 
 _ELISION = re.compile(r"\s*(?:\.{3,}|…|\[\.\.\.\]|\[…\])\s*")
 _MARKS = " \t\r\n\"'“”„‟«»‹›‘’‚‛「」『』《》〈〉`*_"  # what judges put around a quote
-_LONGEST_ELISION = 400  # code points between the two ends of a quote whose middle was left out
+_LONGEST_ELISION = 400  # most code points left out between two parts of a quote
 
 
 class Quote(Record):
@@ -40,7 +43,7 @@ class Quote(Record):
 
     Attributes:
         text: the copy.
-        before: what stands right before it in the response, as the judge has it; empty where it did not say.
+        before: the words right before it in the response, as copied by the judge; empty if not given.
     """
 
     text: str
@@ -50,20 +53,19 @@ class Quote(Record):
 def locate(
     response: str, quotes: Sequence[Quote], language: str | None = None
 ) -> tuple[list[Range | None], tuple[str, ...]]:
-    """The place of each quote, or None where it stands nowhere in the response; and what to note of them.
+    """The range of each quote in the response, or None if it does not occur; and notes.
 
-    Nothing is guessed: a quote with a word that the response does not have there is not located. Of several places,
-    those at the edges of words come before those inside words, the one with the longest common context before it wins,
-    and among equals the first that no other quote has taken.
+    The match is never fuzzy: every word of a quote must occur there. Of several matches, those at word boundaries come
+    first, then the one with the longest matching context before it, then the first that no other quote has taken.
 
     Args:
-        response: the text that was quoted from.
-        quotes: in the order of the response where they repeat one another.
+        response: the quoted text.
+        quotes: the quotes; equal ones in the order of the response.
         language: BCP 47 tag of the response.
 
     Returns:
-        Half-open code point ranges, and notes on the quotes that were not located, those that fit several places, and
-        those that the response writes otherwise.
+        Half-open code point ranges, and notes on quotes that were not located, that match several times, or that the
+        response writes differently.
     """
     text = _Text(response, language)
     taken = set[Range]()
@@ -73,7 +75,7 @@ def locate(
         taken.update(fits[-1][1][:1])
     notes: dict[str, None] = {}
     for quote, (how, places) in zip(quotes, fits, strict=True):
-        # A judge that names every one of several equal places leaves nothing open.
+        # If the judge quotes every one of several equal matches, nothing is ambiguous.
         note = how if taken.issuperset(places) else "at several places"
         if note != "exact":
             notes[f"quote:{note}: {excerpt(quote.text)!r}"] = None
@@ -81,7 +83,7 @@ def locate(
 
 
 class _Text:
-    """A response, prepared for looking up."""
+    """A response, prepared for searching."""
 
     def __init__(self, response: str, language: str | None) -> None:
         self._response = response
@@ -93,7 +95,7 @@ class _Text:
         self._inside = {offset for start, end in self._bounds for offset in range(start + 1, end)}
 
     def places(self, quote: Quote, taken: set[Range]) -> tuple[str, list[Range]]:
-        """The places that a quote fits best and equally well, the one to choose first."""
+        """How a quote matches, and its equally good matches, the preferred one first."""
         wanted = quote.text.strip()
         for candidate in dict.fromkeys((wanted, wanted.strip(_MARKS))):
             for how, places in self._tiers(candidate) if candidate else ():
@@ -132,7 +134,7 @@ class _Text:
         return [(self._bounds[n][0], self._bounds[n + count - 1][1]) for n in starts]
 
     def _elided(self, wanted: str) -> list[Range]:
-        """The ranges from the first part of a quote to its last one, where all parts follow one another closely."""
+        """Ranges from the first to the last part of an elided quote, if its parts follow each other closely."""
         parts = [part for part in _ELISION.split(wanted) if part]
         if len(parts) < 2:
             return []
@@ -154,7 +156,7 @@ class _Text:
         return [range_ for range_ in best if range_ not in taken] or best[:1]
 
     def _shared(self, start: int, context: list[str]) -> int:
-        """How many words of the context stand before a place, counted backwards from it."""
+        """Number of words right before `start` that equal the end of the context."""
         ahead = bisect_right(self._ends, start)
         shared = 0
         while shared < min(len(context), ahead) and context[-1 - shared] == self._forms[ahead - 1 - shared]:
@@ -171,11 +173,10 @@ def _all(text: str, wanted: str) -> list[Range]:
     return [(start, start + len(wanted)) for start in starts]
 
 
-def spans_of(response: str, marks: Sequence[Span]) -> tuple[tuple[Span, ...], int]:
-    """Spans that do not overlap, in order, and how many marks crossed another and were parted.
+def resolve_overlaps(response: str, marks: Sequence[Span]) -> tuple[tuple[Span, ...], int]:
+    """Spans without overlaps, in order, and the number of marks that overlapped another.
 
-    Where marks overlap the shorter one holds, since it says more exactly what is wrong, and the longer one keeps what
-    is left of it.
+    Where marks overlap, the shorter one wins, since it is more exact; the longer one is cut to the rest.
     """
     once = list(dict.fromkeys(marks))
     painted = _painted(len(response), once)
@@ -193,27 +194,27 @@ def spans_of(response: str, marks: Sequence[Span]) -> tuple[tuple[Span, ...], in
 
 
 def _painted(length: int, marks: Sequence[Span]) -> Int64s:
-    """Which mark each code point belongs to; -1 for none."""
+    """Index of the mark of each code point; -1 for none."""
     painted = np.full(length, -1)
     for index, mark in sorted(enumerate(marks), key=lambda entry: entry[1].start - entry[1].end):
         painted[mark.start : mark.end] = index
     return painted
 
 
-def voted(
+def vote_marks(
     response: str, language: str | None, opinions: Sequence[Sequence[Span]], threshold: float, types: Sequence[str]
 ) -> tuple[tuple[Span, ...], tuple[Word, ...]]:
-    """What at least a share of several opinions marked, and every word with the share that marked it.
+    """Spans that at least a share of the opinions marked, and every word with the share of opinions that marked it.
 
-    A mark that begins or ends inside a word votes for all of it: how much of a word a judge quotes is chance.
-    Neighbouring code points of one sentence and one type make one span. The type is that of most opinions which
-    marked the place (of equals, the first of the taxonomy); the confidence the mean share over the span.
+    A mark that begins or ends inside a word counts for the whole word, since judges cut words at random. Neighbouring
+    code points of one sentence and type make one span. The type is that of most opinions (the first of the taxonomy, if
+    equal); the confidence is the mean share over the span.
 
     Args:
         response: the text.
-        language: BCP 47 tag of it, or None.
+        language: BCP 47 tag of the text, or None.
         opinions: the marks of each opinion; at least one opinion.
-        threshold: a share, 0 to 1; from 0 on everything is marked.
+        threshold: least share, 0 to 1; with 0, everything is marked.
         types: the types of the taxonomy, in its order.
     """
     bounds = words(response, language)
@@ -228,7 +229,7 @@ def voted(
             votes[types.index(str(mark.type)), painted == index] += 1
     shares = [round(count / len(opinions), DIGITS) for count in votes.sum(axis=0).tolist()]
     kinds = np.where(np.array(shares) >= threshold, votes.argmax(axis=0), -1)
-    for (_, end), (start, _) in pairwise(bounds):  # with the marks and spaces between, a run of words is one span
+    for (_, end), (start, _) in pairwise(bounds):  # join neighbouring words across punctuation and spaces
         if kinds[end - 1] == kinds[start] != -1:
             kinds[end:start] = kinds[start]
     starts = [start for start, _ in sentences(response, language)]
@@ -242,18 +243,18 @@ def voted(
     return tuple(spans), tuple(Word(start, end, shares[start]) for start, end in bounds)
 
 
-_SHOWN = 60  # code points of a quote
+_EXCERPT = 60  # most code points of a quoted text
 
 
-def excerpt(text: str, most: int = _SHOWN) -> str:
+def excerpt(text: str, most: int = _EXCERPT) -> str:
     """The beginning of a text on one line."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[:most]}…"
 
 
 _THOUGHTS_END = re.compile(r"</think(?:ing)?>")
-_UNSEEN = 0.05  # of the probability of the choices that were seen
-_BEGIN, _END = "{", "]"  # how a list of objects goes on: with an object, or not at all
+_UNSEEN = 0.05  # most probability of choices without an alternative, relative to the others
+_BEGIN, _END = "{", "]"  # after `[`: the first object of a list, or its end
 
 Distribution = dict[str, float]
 
@@ -261,24 +262,23 @@ Distribution = dict[str, float]
 def label_probabilities(
     reply: Reply, field: str, labels: Sequence[str], choices: Sequence[str]
 ) -> list[Distribution] | None:
-    """The probability of each choice where the judge wrote each value of a field, given all that it wrote before.
+    """The probabilities of all choices for each value of a field, given the reply before it.
 
-    With the alternatives of the label's first token these are the shares of those that begin one choice. What else had
-    probability there is left out: a server that holds a model to a form shows what the model would have liked better.
-    A choice that no alternative begins can be no likelier than the last of them; where all such choices together could
-    have more than a twentieth, nothing is known. Without alternatives only the label's own probability is known, that
-    of all its tokens; it is taken from one half on, since below it nothing says where the rest went.
+    They come from the alternatives of the label's first token: those that begin exactly one choice, normalised. Other
+    alternatives are ignored, since servers with constrained decoding list tokens that the schema forbids. A choice
+    without an alternative is at most as probable as the last alternative; if all such choices together could have more
+    than 5% of the others' probability, the result is unknown. Without alternatives only the label's own probability is
+    known, the product over its tokens; it is used from 0.5 on, since below the distribution of the rest is unknown.
 
     Args:
         reply: the reply, with its tokens.
         field: a name in its JSON.
-        labels: the values, in the order of the reply, as JSON has them without quotation marks.
-        choices: all values that there are.
+        labels: the values, in the order of the reply, as in JSON without quotation marks.
+        choices: all possible values.
 
     Returns:
-        One mapping per label; a choice that is not in it shares in what is missing to 1. None where something is not
-        known of one of the labels, or the tokens do not spell these labels at as many places, so that none would be
-        sure to belong to its label.
+        One mapping per label; choices that are not in it share the rest to 1. None if the probabilities of any label
+        are unknown, or if the tokens do not spell exactly these labels.
     """
     values = _values_of(reply, field, r'"?(?P<value>[^",\s}\]]+)', choices)
     known = [distribution for _, distribution in values if distribution is not None]
@@ -289,10 +289,10 @@ def label_probabilities(
 def list_probability(reply: Reply, field: str) -> float | None:
     """The probability that a list of objects in a judge's JSON is not empty.
 
-    It is that of the token with which the judge ended the list at once, or began its first object.
+    It comes from the token after `[`, which ends the list or begins its first object.
 
     Returns:
-        Between 0 and 1; None where it is not known, or the field stands in the reply more than once.
+        Between 0 and 1; None if it is unknown, or if the reply has the field more than once.
     """
     values = _values_of(reply, field, r"\[\s*(?P<value>[\]{])", (_BEGIN, _END))
     if len(values) != 1 or values[0][1] is None:
@@ -302,7 +302,7 @@ def list_probability(reply: Reply, field: str) -> float | None:
 
 
 def _values_of(reply: Reply, field: str, pattern: str, choices: Sequence[str]) -> list[tuple[str, Distribution | None]]:
-    """Each value of a field in the answer, after any thoughts, with the probabilities of the choices at its place."""
+    """Each value of a field in the answer (after any thinking), with the probabilities of the choices there."""
     tokens = reply.logprobs or ()
     text = "".join(token.text for token in tokens)
     thoughts = [match.end() for match in _THOUGHTS_END.finditer(text)]
@@ -313,7 +313,7 @@ def _values_of(reply: Reply, field: str, pattern: str, choices: Sequence[str]) -
 def _distribution(
     tokens: tuple[Token, ...], low: int, high: int, label: str, choices: Sequence[str]
 ) -> Distribution | None:
-    """The probabilities of the choices at `[low, high)`, where the label stands."""
+    """The probabilities of the choices for the label at `[low, high)`."""
     answer_tokens, read = [], 0
     for token in tokens:
         if read < high and read + len(token.text) > low:
@@ -335,7 +335,7 @@ def _distribution(
 
 
 def _begun(text: str, before: str, choices: Sequence[str]) -> str | None:
-    """The one choice that a token begins, after what it holds before the label; None where it is none or several."""
+    """The choice that a token begins, ignoring its text before the label; None if it begins none or several."""
     rest = text.removeprefix(before) if text.startswith(before) else text.lstrip(' \n\t"')
     matches = [choice for choice in choices if rest and (choice.startswith(rest) or rest.startswith(choice))]
     return matches[0] if len(matches) == 1 else None
@@ -343,18 +343,18 @@ def _begun(text: str, before: str, choices: Sequence[str]) -> str | None:
 
 T = TypeVar("T")
 
-_EXCERPT = 160
+_LONG_EXCERPT = 160
 _DECODER = json.JSONDecoder()
 
 
 def read_answer(reply: Reply, type_: type[T]) -> T:
-    """The value that a reply holds.
+    """The value in a reply.
 
-    Thoughts before the answer and words around the JSON are passed over. What would have to be guessed is refused.
+    Thinking before the answer and text around the JSON are skipped. Ambiguous replies are errors.
 
     Raises:
-        AnswerError: the provider held the reply back; it was cut at its length; it holds no value of the type, such as
-            that of a model which refuses in words; or it holds several that differ.
+        AnswerError: the provider filtered the reply; it was truncated; it contains no value of the type (such as a
+            refusal in words); or it contains several different values.
     """
     if reply.finish == "filter":
         raise AnswerError(f"The judge's provider held its reply back{_excerpt(reply.text)}")
@@ -362,20 +362,20 @@ def read_answer(reply: Reply, type_: type[T]) -> T:
         raise AnswerError(
             f"The judge's reply was cut at its length{_excerpt(reply.text)}", remedy="Raise the option max_tokens."
         )
-    # half of a surrogate pair, which some servers send, is no text
+    # some servers send half of a surrogate pair, which is not valid text
     text = reply.answer.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if not text.strip():
         raise AnswerError("The judge's reply is empty.")
     values = [value for value in _values(text) if _fits(value, type_)]
     if not values:
-        return msgspec.structs.replace(reply, text=text).decode(type_)  # which raises, and says where
+        return msgspec.structs.replace(reply, text=text).decode(type_)  # raises an error with the position
     if any(value != values[0] for value in values[1:]):
         raise AnswerError(f"The judge's reply holds {len(values)} answers that differ{_excerpt(text)}")
     return msgspec.convert(values[0], type_)
 
 
 def _values(text: str) -> Iterator[Any]:
-    """The JSON objects of a text, from left to right, those within another not among them."""
+    """The outermost JSON objects of a text, from left to right."""
     start = text.find("{")
     while start >= 0:
         try:
@@ -396,4 +396,4 @@ def _fits(value: Any, type_: type[Any]) -> bool:
 
 
 def _excerpt(text: str) -> str:
-    return f"; it begins: {excerpt(text, _EXCERPT)!r}" if text.strip() else "."
+    return f"; it begins: {excerpt(text, _LONG_EXCERPT)!r}" if text.strip() else "."

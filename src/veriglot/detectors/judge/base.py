@@ -1,4 +1,4 @@
-"""What judges share: prompts, questions asked of a model, and opinions joined to a prediction."""
+"""Shared by judges: prompts, requests to the model, and aggregation of its replies into a prediction."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from veriglot.detectors.judge.answers import spans_of
+from veriglot.detectors.judge.answers import resolve_overlaps
 from veriglot.errors import UnknownNameError, UsageError, VeriglotError
-from veriglot.judging.base import BaseDetector, NotScored, ResolvedLanguage, admit, without_words
+from veriglot.judging.base import BaseDetector, NotScored, ResolvedLanguage, check_sample, no_words
 from veriglot.llm.client import Answer, Client, Message, ModelError, Reply, Request, Settings, ask_all
 from veriglot.llm.client import preset as preset_settings
 from veriglot.llm.registry import Limits, connect
@@ -31,38 +31,38 @@ if TYPE_CHECKING:
 __all__ = ["Case", "Judge", "Outcome", "load_prompt", "tagged"]
 
 
-_NEEDED = frozenset({"evidence", "facts", "response"})  # without them there is nothing to judge
+_NEEDED = frozenset({"evidence", "facts", "response"})  # a prompt needs these of its fields
 
 
 class Prompt(StrictRecord):
-    """A prompt with the fields that are filled in."""
+    """A prompt template."""
 
-    user: str  # what is said, with `{fields}`; braces of the text are doubled
-    version: str = "own"  # as the file has it
-    max_tokens: int = 0  # the most tokens of a reply, unless the user sets another bound; 0 for the shipped prompt's
-    system: str = ""  # what is said before it, without fields; empty for nothing
-    name: str = ""  # of the file, without its ending
+    user: str  # user message with `{fields}`; literal braces are doubled
+    version: str = "own"  # as stated in the file
+    max_tokens: int = 0  # most tokens of a reply by default; 0 for that of the package's prompt
+    system: str = ""  # system message, without fields; empty for none
+    name: str = ""  # name of the file, without suffix
 
     @property
     def signature(self) -> str:
-        """Name, version and digest, such as `spans@1.0f3a...`: a word that changes changes it."""
+        """Name, version and digest of the text, such as `spans@1.0f3a...`."""
         return f"{self.name}@{self.version}.{digest([self.system, self.user])[:12]}"
 
     def filled(self, **fields: str) -> str:
-        """The text with its fields. What is filled in may hold braces."""
+        """The text with its fields filled in. Values may contain braces."""
         return self.user.strip().format(**fields)
 
 
 def load_prompt(name: str, fields: frozenset[str], own: str | None) -> Prompt:
-    """A prompt that is shipped, or the user's own in its place.
+    """A prompt of the package, or the user's own.
 
     Args:
         name: of a file in `prompts/`.
-        fields: what can be filled in. Of these a prompt needs the evidence, and the response or its facts.
-        own: a TOML file with `user`, and perhaps `version`, `max_tokens` and `system`.
+        fields: its placeholders. Those for evidence, and for response or facts, are required.
+        own: a TOML file with `user`, and optionally `version`, `max_tokens` and `system`.
 
     Raises:
-        InputError: the file cannot be read, or has another key; placeholders are missing or unknown, which it names.
+        InputError: the file cannot be read or has an unknown key; or it names missing or unknown placeholders.
     """
     default = packaged(__package__, f"prompts/{name}.toml", Prompt)
     if own is None:
@@ -75,7 +75,7 @@ def load_prompt(name: str, fields: frozenset[str], own: str | None) -> Prompt:
 
 
 def tagged(tag: str, text: str, *others: str) -> str:
-    """A text between tags that neither it nor the others of its prompt hold, so that none can end another early."""
+    """A text between tags that occur in no text of the prompt, so that no text can close the tag of another."""
     number, name = 1, tag
     while any(f"{name}>" in known for known in (text, *others)):
         number += 1
@@ -84,8 +84,8 @@ def tagged(tag: str, text: str, *others: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Asking:
-    """The options that say which model judges, how it generates and what may be spent."""
+class _ModelOptions:
+    """Options of the model: client, generation and spending limits."""
 
     model: str | None = None
     client: str | Client = "openai"
@@ -124,18 +124,18 @@ class _Asking:
 
     @property
     def model_name(self) -> str:
-        """The model as requests name it."""
+        """The name of the model in requests."""
         return str(self.model or "scripted")
 
     @property
     def seeds(self) -> tuple[int | None, ...]:
-        """One per sample."""
+        """The seed of each sample."""
         if self.samples == 1:
             return (self.seed,)
         return tuple((self.seed or 0) + n for n in range(self.samples))
 
     def connected(self, limits: Limits) -> Client:
-        """The client, with its cache and limits; one that was made before keeps its own."""
+        """The client, with cache and limits; a given client object keeps its own."""
         if not isinstance(self.client, str):
             return self.client
         given = {"base_url": self.url, "key": self.key, "rules": self.rules}
@@ -145,7 +145,7 @@ class _Asking:
         return connect(self.client, cache=self.cache, limits=limits, **options)
 
     def generation(self, bound: int) -> Settings:
-        """How the model generates; `bound` is the most tokens of a reply where the user set none."""
+        """Generation settings; `bound` is the limit of reply tokens if the user set none."""
         own = {"max_tokens": self.max_tokens, "temperature": self._temperature()}
         given = {name: value for name, value in own.items() if value is not None} | dict(self.settings)
         try:
@@ -166,7 +166,7 @@ class _Asking:
         return 0.0 if self.samples == 1 else 1.0
 
     def parts(self, client: Client, bound: int) -> dict[str, object]:
-        """What of this the signature of a judge holds."""
+        """The options for a judge's signature."""
         return {
             "model": self.model_name,
             "client": digest([client.signature])[:12],
@@ -178,8 +178,8 @@ class _Asking:
         }
 
 
-class _Steady(Client):
-    """A client whose every failure is that of one request, unless all others would meet it as well."""
+class _FailingByRequest(Client):
+    """Wraps a client: every error is that of one request, except those that would stop all other requests too."""
 
     def __init__(self, client: Client) -> None:
         self.name, self.signature = client.name, client.signature
@@ -192,19 +192,19 @@ class _Steady(Client):
             raise
         except VeriglotError as error:
             raise ModelError(error.message, remedy=error.remedy) from error
-        except Exception as error:  # other packages' clients raise what they like
+        except Exception as error:  # clients of other packages may raise anything
             raise ModelError(f"The client {self.name} raised {type(error).__name__}: {error}") from error
 
 
 def _answers(client: Client, requests: Sequence[Request], jobs: int) -> Iterator[Answer]:
-    """What became of every request, in order, several asked at a time, whatever happens.
+    """The answers to all requests, in order, with several requests at a time; never raises.
 
-    Where every further request would fail likewise (a refused key, a spending limit, a server that is down), those
-    without an answer have that error.
+    If every further request would fail too (a refused key, a spending limit, a server that is down), all requests
+    without an answer get that error.
     """
     done = 0
     try:
-        for answer in ask_all(_Steady(client), requests, jobs=max(1, min(jobs, len(requests)))):
+        for answer in ask_all(_FailingByRequest(client), requests, jobs=max(1, min(jobs, len(requests)))):
             done += 1
             yield answer
     except ModelError as error:
@@ -212,7 +212,7 @@ def _answers(client: Client, requests: Sequence[Request], jobs: int) -> Iterator
 
 
 _HALF = 0.5
-_ALTERNATIVES = 5  # asked for at each place: what every server gives
+_ALTERNATIVES = 5  # top log probabilities per token: as many as every server gives
 _TOO_LONG = re.compile(
     r"context (?:length|window|size)|maximum context|the context of|too many tokens"
     r"|(?:prompt|input|request) is too long",
@@ -227,9 +227,9 @@ class Case:
     Attributes:
         sample: the sample.
         resolved: its language.
-        notes: what a reader of the prediction must know.
-        state: what a judge finds out of it before it asks.
-        questions: what is asked about it.
+        notes: for the prediction.
+        state: what a judge prepares before its questions, such as claims.
+        questions: the requests about it.
     """
 
     sample: Sample
@@ -241,7 +241,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the opinions of one sample come to: see `Prediction`; `marks` are its spans, which may cross here."""
+    """The aggregate of the opinions on a sample: see `Prediction`; `marks` are spans that may still overlap."""
 
     score: float
     marks: Sequence[Span]
@@ -251,42 +251,42 @@ class Outcome:
     notes: tuple[str, ...] = field(default=())
 
 
-_Asked = tuple[Case, list[list[Answer]]]  # of every sample and question
+_Asked = tuple[Case, list[list[Answer]]]  # a case, and its answers by sample and question
 
 
 class Judge(BaseDetector[Case, _Asked]):
-    """A language model that is asked about each sample. See `docs/judges.md`.
+    """A detector that asks a language model about each sample. See `docs/judges.md`.
 
     Args:
-        threshold: confidence from which something is marked, 0 to 1; None for the judge's own. A verdict without a
-            confidence counts as 0 or 1.
-        words: whether predictions carry every word, where its confidence is known.
-        prompt: a TOML file of the user's own in place of the shipped prompt.
-        model: the model, as its server names it; with the client `transformers` its folder or its name on the hub.
+        threshold: confidence from which something is marked, 0 to 1; None for the judge's default. A verdict without
+            a confidence counts as 0 or 1.
+        words: whether predictions include every word, if its confidence is known.
+        prompt: a TOML file with a prompt that replaces the package's.
+        model: its name on the server; for the client `transformers` its folder or its name on the hub.
         client: `openai` (any server with OpenAI's API), `transformers` (in this process), `scripted` (replies by
-            rules), the name of another package's client, or a client that was made before.
+            rules), the name of another package's client, or a client object.
         url: address of the server, with the version, such as `http://127.0.0.1:8000/v1`.
-        key: name of the environment variable that holds the server's key; None for no key.
-        rules: file of the client `scripted`.
-        client_options: further options of the client, such as `{"rate": 2}`; as a mapping, or as a JSON text of one.
-        cache: folder of finished calls, which are never paid for twice; None for no cache.
-        max_calls: stop before the call after so many paid ones; None for no bound.
-        max_tokens_spent: stop before prompts and replies pass so many tokens; None for no bound.
-        jobs: calls at the same time.
-        samples: how many times each question is asked, with seeds one after the other. From 2 on confidences are the
-            shares of the opinions.
-        probabilities: ask for the log probabilities of the tokens, and take confidences from those of the labels.
-        seed: of the first call; None leaves it to the server, where one sample is taken.
+        key: name of the environment variable with the server's API key; None for no key.
+        rules: file of rules for the client `scripted`.
+        client_options: further options of the client, such as `{"rate": 2}`, as a mapping or as JSON text.
+        cache: folder that caches finished calls, so that none is paid twice; None for no cache.
+        max_calls: most paid calls; None for no limit.
+        max_tokens_spent: most tokens of prompts and replies together; None for no limit.
+        jobs: number of parallel calls.
+        samples: number of replies to each question, with consecutive seeds. From 2 on, confidences are shares of the
+            replies.
+        probabilities: request log probabilities, and compute confidences from those of the label tokens.
+        seed: of the first call; None leaves it to the server if `samples` is 1.
         temperature: at least 0, or `server` to leave it to the server; None for 0 with one sample, and for 1 with
             several, whose shares then estimate the model's own probability.
-        max_tokens: the most tokens of a reply; None for the prompt's own bound.
-        settings: further generation settings, such as `{"top_p": 1.0}`, over those of the preset; likewise.
-        preset: generation settings by name, under all others.
-        schema: whether the form of the answer is sent as a JSON schema too, besides being asked for in words.
+        max_tokens: most tokens of a reply; None for the prompt's limit.
+        settings: further generation settings, such as `{"top_p": 1.0}`, which override the preset; a mapping or JSON.
+        preset: name of generation settings, which all other options override.
+        schema: whether to send the form of the answer as a JSON schema, besides the description in the prompt.
 
     Raises:
         UsageError: no model, or options that exclude each other or are out of range.
-        InputError: the prompt cannot be used.
+        InputError: the prompt is invalid.
         MissingExtraError: the client's packages are not installed.
     """
 
@@ -296,7 +296,7 @@ class Judge(BaseDetector[Case, _Asked]):
     def __init__(
         self, *, threshold: float | None = None, words: bool = False, prompt: str | None = None, **options: Any
     ) -> None:
-        known = _Asking.__dataclass_fields__
+        known = _ModelOptions.__dataclass_fields__
         for name in options:
             if name not in known:
                 makers = [vars(kind)["__init__"] for kind in type(self).__mro__ if "__init__" in vars(kind)]
@@ -307,19 +307,19 @@ class Judge(BaseDetector[Case, _Asked]):
                     options[name] = msgspec.json.decode(options[name], type=dict[str, Any])
                 except msgspec.MsgspecError as error:
                     raise UsageError(f"The option {name} is no JSON object: {options[name]!r}.") from error
-        self._asking = _Asking(**options)
+        self._model_options = _ModelOptions(**options)
         super().__init__(self._default_threshold() if threshold is None else threshold, words=words)
         self._prompt = load_prompt(self.kind.replace("-", "_"), self.fields, prompt)
-        self._limits = Limits(self._asking.max_calls, self._asking.max_tokens_spent)
-        self._client = self._asking.connected(self._limits)
+        self._limits = Limits(self._model_options.max_calls, self._model_options.max_tokens_spent)
+        self._client = self._model_options.connected(self._limits)
 
     def _default_threshold(self) -> float:
-        """The threshold where the user sets none."""
+        """The default threshold."""
         return _HALF
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A judge travels to another process as its options, and connects there."""
-        if not isinstance(self._asking.client, str):
+        """A judge is pickled as its options and connects in the other process."""
+        if not isinstance(self._model_options.client, str):
             raise UsageError(
                 "A judge with a client object cannot be sent to another process.",
                 remedy="Name the client and give its options, or use one process.",
@@ -328,13 +328,13 @@ class Judge(BaseDetector[Case, _Asked]):
 
     @property
     def spent(self) -> Usage:
-        """What its calls cost so far; what a cache held costs nothing, and a client made before is not counted."""
+        """The cost of its calls so far; cached calls cost nothing, and a given client object is not counted."""
         return self._limits.spent
 
     @cached_property
     def name(self) -> str:
         """The kind of judge, the version of its prompt, and the model: `judge:spans@1+some-model`."""
-        model = re.sub(r"\s+", "-", self._asking.model_name.rstrip("/").rpartition("/")[2])
+        model = re.sub(r"\s+", "-", self._model_options.model_name.rstrip("/").rpartition("/")[2])
         return f"judge:{self.kind}@{self._prompt.version}+{model}"
 
     @cached_property
@@ -344,21 +344,21 @@ class Judge(BaseDetector[Case, _Asked]):
             detector=self.name,
             prompt=self._prompt.signature,
             **self._parts(),
-            **self._asking.parts(self._client, self._prompt.max_tokens),
+            **self._model_options.parts(self._client, self._prompt.max_tokens),
             threshold=self._threshold,
         )
 
     def _parts(self) -> dict[str, object]:
-        """What else the signature holds."""
+        """Further parts of the signature."""
         return {}
 
     def _plan(self, sample: Sample) -> Case | NotScored:
-        resolved = admit(sample)
+        resolved = check_sample(sample)
         if isinstance(resolved, NotScored):
             return resolved
         for text in (sample.response, "".join(passage.text for passage in sample.evidence)):
             if not any(map(str.isalnum, text)):
-                return without_words(sample)
+                return no_words(sample)
         return Case(sample, resolved, resolved.notes)
 
     def _run(self, plans: Sequence[tuple[Sample, Case]]) -> Iterator[_Asked | NotScored]:
@@ -371,66 +371,66 @@ class Judge(BaseDetector[Case, _Asked]):
         return ((case, next(answers)) if isinstance(case, Case) else case for case in cases)
 
     def _prepared(self, cases: list[Case]) -> Sequence[Case | NotScored]:
-        """The cases with what has to be known before the questions; a judge may ask the model for it."""
+        """Hook to set `state` of the cases before the questions; a judge may ask the model for it."""
         return cases
 
     @abstractmethod
     def _questions(self, case: Case) -> list[Request]:
-        """What is asked about a case, at least one question."""
+        """The questions about a case, at least one."""
 
     @abstractmethod
     def _opinion(self, case: Case, replies: list[Reply]) -> Any:
-        """What the replies to all questions of a case say.
+        """Parse the replies to all questions of a case.
 
         Raises:
-            ModelError: they cannot be read.
+            ModelError: a reply cannot be parsed.
         """
 
     @abstractmethod
     def _outcome(self, case: Case, opinions: list[Any]) -> Outcome:
-        """What one opinion, or several, come to.
+        """Aggregate the opinions, one for each sample.
 
         Raises:
-            VeriglotError: nothing that can be relied on.
+            VeriglotError: they give no reliable result.
         """
 
     def _asked(
         self, questions: Sequence[Sequence[Request]], seeds: Sequence[int | None] = ()
     ) -> list[list[list[Answer]]]:
-        """The answers, per case, sample and question; all of the batch is asked together."""
-        seeds = seeds or self._asking.seeds
+        """The answers by case, sample and question; the whole batch is sent together."""
+        seeds = seeds or self._model_options.seeds
         requests = [
             msgspec.structs.replace(question, seed=seed) for asked in questions for seed in seeds for question in asked
         ]
-        answers = iter([*_answers(self._client, requests, self._asking.jobs)])
+        answers = iter([*_answers(self._client, requests, self._model_options.jobs)])
         return [[[next(answers) for _ in asked] for _ in seeds] for asked in questions]
 
     def _question(self, text: str, schema: dict[str, Any], prompt: Prompt | None = None) -> Request:
-        """One question: what is said, and the JSON schema of the answer; of another prompt than the judge's own."""
+        """A request with a text and the JSON schema of its answer; the limit of tokens is that of `prompt`."""
         messages = [Message("user", text)]
-        if self._prompt.system:  # not every model has that role, so the shipped prompts do without
+        if self._prompt.system:  # not every model supports this role, so the package's prompts do not use it
             messages.insert(0, Message("system", self._prompt.system.strip()))
         return Request(
-            self._asking.model_name,
+            self._model_options.model_name,
             tuple(messages),
-            settings=self._asking.generation((prompt or self._prompt).max_tokens),
-            schema=schema if self._asking.schema else None,
-            logprobs=self._asking.probabilities,
-            alternatives=_ALTERNATIVES if self._asking.probabilities else 0,
+            settings=self._model_options.generation((prompt or self._prompt).max_tokens),
+            schema=schema if self._model_options.schema else None,
+            logprobs=self._model_options.probabilities,
+            alternatives=_ALTERNATIVES if self._model_options.probabilities else 0,
         )
 
     def _filled(
         self, case: Case, passages: Iterable[tuple[str, str]], *, tags: tuple[str, str] = ("evidence", "response"),
         others: Sequence[str] = (), **fields: str,
     ) -> str:  # fmt: skip
-        """The prompt about a case, its texts between tags.
+        """The filled prompt for a case, with its texts between tags.
 
         Args:
-            case: what is asked about.
-            passages: title (or nothing) and text of the evidence.
-            tags: what a passage and the response are here.
+            case: the case.
+            passages: title (or an empty string) and text of each passage.
+            tags: names of the tags for a passage and for the response.
             others: further texts of the prompt.
-            fields: the fields of this judge's prompt beside language, question, evidence and response.
+            fields: fields besides language, question, evidence and response.
         """
         sample, question = case.sample, case.sample.question or ""
         evidence = sample.passages
@@ -455,7 +455,7 @@ class Judge(BaseDetector[Case, _Asked]):
                 continue
             try:
                 opinions.append(self._opinion(case, [answer.reply for answer in answers if answer.reply is not None]))
-            except Exception as error:  # as above
+            except Exception as error:  # `_failed` reports it
                 errors.append(error)
         if 2 * len(opinions) <= len(asked):
             return self._failed(errors)
@@ -467,7 +467,7 @@ class Judge(BaseDetector[Case, _Asked]):
         return self._prediction(
             sample,
             score=outcome.score,
-            spans=spans_of(sample.response, outcome.marks)[0],
+            spans=resolve_overlaps(sample.response, outcome.marks)[0],
             words=outcome.words if self._words else None,
             language=case.resolved.tag,
             notes=notes,

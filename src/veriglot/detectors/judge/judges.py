@@ -1,4 +1,4 @@
-"""Language models as judges: of spans, of atomic facts, of whole responses, of translations, of pairs."""
+"""Language models as judges of spans, atomic facts, whole responses, translations, and pairs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from veriglot.detectors.judge.answers import (
     list_probability,
     locate,
     read_answer,
-    spans_of,
-    voted,
+    resolve_overlaps,
+    vote_marks,
 )
 from veriglot.detectors.judge.base import Case, Judge, Outcome, load_prompt, tagged
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.judging.base import DIGITS, NotScored, has_fact_rules, text_language, without_words
+from veriglot.judging.base import DIGITS, NotScored, has_fact_rules, no_words, text_language
 from veriglot.judging.classifiers import group_units
 from veriglot.judging.nli import Claim
 from veriglot.llm.client import Answer, AnswerError, Reply, Request, estimate_tokens, schema_of
@@ -33,7 +33,7 @@ from veriglot.text.segmentation import sentences, words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    Opinion = tuple[bool, float | None, str]  # a verdict, its probability where that is known, and the reason
+    Opinion = tuple[bool, float | None, str]  # verdict, probability if known, and reason
 
 
 __all__ = []
@@ -42,22 +42,22 @@ __all__ = []
 _Range = tuple[int, int]
 _Passages = list[tuple[str, str]]
 
-_SMALLEST = 64  # tokens: below it a window holds hardly a sentence
-_OVERLAP = 4  # a quarter of a window stands in the next one too
+_MIN_WINDOW = 64  # tokens; a smaller window hardly contains a sentence
+_OVERLAP = 4  # windows overlap by a quarter
 
 
 class _WindowedJudge(Judge):
-    """A judge whose evidence may be long.
+    """A judge that can split long evidence into windows.
 
     Args:
-        window: the most tokens of evidence in one question, as `llm.estimate_tokens` counts them; None for all of it in
-            one question, which a model refuses where it is too long (status `too_long`).
+        window: most tokens of evidence in a question, as counted by `llm.estimate_tokens`; None for all evidence in one
+            question (status `too_long` if the model refuses it).
         options: of `Judge`.
     """
 
     def __init__(self, *, window: int | None = None, **options: Any) -> None:
-        if window is not None and window < _SMALLEST:
-            raise UsageError(f"A window of {window} tokens is too small.", remedy=f"Set it to {_SMALLEST} or more.")
+        if window is not None and window < _MIN_WINDOW:
+            raise UsageError(f"A window of {window} tokens is too small.", remedy=f"Set it to {_MIN_WINDOW} or more.")
         self._window = window
         super().__init__(**options)
 
@@ -69,10 +69,10 @@ class _WindowedJudge(Judge):
 
 
 def evidence_windows(evidence: Sequence[Evidence], size: int | None) -> list[_Passages]:
-    """The passages, with their titles, in windows of so many tokens.
+    """The passages, with their titles, in windows of at most `size` tokens.
 
-    A passage that fits stands whole in one window; a longer one is cut between sentences, or between words where a
-    sentence is too long, and neighbouring pieces share a quarter.
+    A passage that fits is never split; a longer one is cut between sentences, or between words if a sentence is too
+    long, and neighbouring pieces overlap by a quarter.
     """
     if size is None:
         return [[(passage.title or "", passage.text) for passage in evidence]]
@@ -94,7 +94,7 @@ def evidence_windows(evidence: Sequence[Evidence], size: int | None) -> list[_Pa
 def _pieces(text: str, size: int, language: str | None) -> list[_Range]:
     if estimate_tokens(text) <= size:
         return [(0, len(text))]
-    atoms: list[_Range] = []  # sentences with what follows them, or words where these are too long
+    atoms: list[_Range] = []  # sentences, or the words of long ones, each with the text up to the next
     for low, high in _covering(sentences(text, language), 0, len(text)):
         if estimate_tokens(text[low:high]) <= max(1, size // _OVERLAP):
             atoms.append((low, high))
@@ -107,7 +107,7 @@ def _pieces(text: str, size: int, language: str | None) -> list[_Range]:
 
 
 def _covering(ranges: list[_Range], start: int, end: int) -> list[_Range]:
-    """The ranges, each drawn out to the beginning of the next; together they cover `[start, end)`."""
+    """The ranges, each extended to the beginning of the next; together they cover `[start, end)`."""
     starts = [start, *(low for low, _ in ranges[1:])]
     return list(zip(starts, [*starts[1:], end], strict=True))
 
@@ -122,7 +122,7 @@ class _SpansAnswer(Record):
 
 @dataclass(frozen=True)
 class _SpansOpinion:
-    """What one reply says: the marks that were located, the probability that there are any, and what to note."""
+    """One reply: located marks, the probability that there are any, and notes."""
 
     marks: tuple[Span, ...]
     probability: float | None
@@ -133,7 +133,7 @@ class SpanJudge(_WindowedJudge):
     """`judge:spans`: unsupported spans with types, quoted by the model and located in the response.
 
     Args:
-        taxonomy: the taxonomy of the types; their meanings are told to the model as the taxonomy has them.
+        taxonomy: the taxonomy of the types; its descriptions of them are part of the prompt.
         options: of `_WindowedJudge` and `Judge`.
     """
 
@@ -147,11 +147,11 @@ class SpanJudge(_WindowedJudge):
         super().__init__(**options)
 
     def _default_threshold(self) -> float:
-        """Half of several opinions; of a single one all that it marks: doubt of a type is no doubt of the mark."""
-        return 0.0 if self._asking.samples == 1 else super()._default_threshold()
+        """0.5 for several opinions; 0 for a single one, since low confidence in a type is not doubt about the mark."""
+        return 0.0 if self._model_options.samples == 1 else super()._default_threshold()
 
     def _parts(self) -> dict[str, object]:
-        voted = self._asking.samples > 1 or self._window is not None
+        voted = self._model_options.samples > 1 or self._window is not None
         return {**super()._parts(), "taxonomy": self.taxonomy, "unit": "word" if voted else "char"}
 
     def _questions(self, case: Case) -> list[Request]:
@@ -165,14 +165,14 @@ class SpanJudge(_WindowedJudge):
         opinions = [self._reading(case, reply) for reply in replies]
         if len(opinions) == 1:
             return opinions[0]
-        # What no window supports. How sure the model was of each window says little of all of them together.
-        spans, _ = self._voted(case, opinions, 1.0)
+        # What no window supports. The probabilities of single windows say little about all of them together.
+        spans, _ = self._vote(case, opinions, 1.0)
         marks = tuple(Span(span.start, span.end, span.type) for span in spans)
         notes = dict.fromkeys(note for opinion in opinions for note in opinion.notes)
         return _SpansOpinion(marks, None, (f"evidence:{len(opinions)} windows", *notes))
 
     def _reading(self, case: Case, reply: Reply) -> _SpansOpinion:
-        """What the reply on one window says."""
+        """Parse the reply about one window."""
         quoted = read_answer(reply, _SpansAnswer).spans
         for span in quoted:
             if span.type not in self._types:
@@ -196,12 +196,12 @@ class SpanJudge(_WindowedJudge):
 
     def _outcome(self, case: Case, opinions: list[_SpansOpinion]) -> Outcome:
         notes = tuple(dict.fromkeys(note for opinion in opinions for note in opinion.notes))
-        if self._asking.samples > 1:
+        if self._model_options.samples > 1:
             share = round(sum(bool(opinion.marks) for opinion in opinions) / len(opinions), DIGITS)
-            spans, words_ = self._voted(case, opinions, self._threshold)
+            spans, words_ = self._vote(case, opinions, self._threshold)
             return Outcome(share, spans, "samples", words_, notes=notes)
         (opinion,) = opinions
-        spans, crossing = spans_of(case.sample.response, opinion.marks)
+        spans, crossing = resolve_overlaps(case.sample.response, opinion.marks)
         if crossing:
             notes = (*notes, f"spans:{crossing} crossing ones parted")
         marked = tuple(span for span in spans if span.confidence is None or span.confidence >= self._threshold)
@@ -211,11 +211,11 @@ class SpanJudge(_WindowedJudge):
             return Outcome(float(bool(opinion.marks)), marked, "verdict", notes=notes)
         return Outcome(round(opinion.probability, DIGITS), marked, "token_probabilities", notes=notes)
 
-    def _voted(
+    def _vote(
         self, case: Case, opinions: list[_SpansOpinion], threshold: float
     ) -> tuple[tuple[Span, ...], tuple[Word, ...]]:
         marks = [opinion.marks for opinion in opinions]
-        return voted(case.sample.response, case.resolved.tag, marks, threshold, list(self._types))
+        return vote_marks(case.sample.response, case.resolved.tag, marks, threshold, list(self._types))
 
 
 class _Claimed(Quote, kw_only=True):
@@ -227,7 +227,7 @@ class _Decomposition(Record):
 
 
 def _object(**properties: Any) -> dict[str, Any]:
-    """The JSON schema of an object that has all of these and nothing else."""
+    """The JSON schema of an object with exactly these properties."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
@@ -240,7 +240,7 @@ _TEXT = {"type": "string"}
 
 Verdict = Literal["supported", "contradicted", "unverified"]
 
-_AT_ONCE = 20  # claims in one question: longer lists make models skip some
+_AT_ONCE = 20  # most claims of a question; models skip some in longer lists
 _DECOMPOSING = ("rules", "model")
 _DECOMPOSITION_FIELDS = frozenset({"language", "response"})
 
@@ -256,18 +256,18 @@ class _FactsAnswer(Record):
 
 @dataclass(frozen=True)
 class _Verdicts:
-    """A verdict per claim and the probability that it is unsupported; None where these are not known."""
+    """A verdict for each claim, and the probabilities that claims are unsupported; None if unknown."""
 
     verdicts: tuple[Verdict, ...]
     probabilities: tuple[float, ...] | None
 
 
 class FactJudge(_WindowedJudge):
-    """`judge:facts`: a verdict per atomic fact, in `units`; what is not supported is marked.
+    """`judge:facts`: a verdict for each atomic fact, in `units`; unsupported facts are marked.
 
     Args:
-        decompose: `rules` for the facts of `veriglot.text.facts`, `model` to have the model part the response first.
-        decompose_prompt: a TOML file in place of the shipped prompt for that.
+        decompose: `rules` for the facts of `veriglot.text.facts`, `model` to have the model split the response first.
+        decompose_prompt: a TOML file with a prompt for that, which replaces the package's.
         options: of `_WindowedJudge` and `Judge`.
     """
 
@@ -280,37 +280,37 @@ class FactJudge(_WindowedJudge):
             raise UnknownNameError("way to decompose", decompose, _DECOMPOSING)
         super().__init__(**options)
         self._by_model = decompose == "model"
-        self._parting = load_prompt("decompose", _DECOMPOSITION_FIELDS, decompose_prompt)
+        self._decomposer = load_prompt("decompose", _DECOMPOSITION_FIELDS, decompose_prompt)
 
     def _parts(self) -> dict[str, object]:
-        return {**super()._parts(), "facts": self._parting.signature if self._by_model else "rules", "unit": "fact"}
+        return {**super()._parts(), "facts": self._decomposer.signature if self._by_model else "rules", "unit": "fact"}
 
     def _prepared(self, cases: list[Case]) -> Sequence[Case | NotScored]:
         if not self._by_model:
-            return [self._parted_by_rules(case) for case in cases]
+            return [self._split_by_rules(case) for case in cases]
         schema = _list_of("facts", _object(claim=_TEXT, before=_TEXT, text=_TEXT))
         texts = [
-            self._parting.filled(
+            self._decomposer.filled(
                 language=language_name(case.resolved.tag), response=tagged("response", case.sample.response)
             )
             for case in cases
         ]
-        questions = [[self._question(text, schema, self._parting)] for text in texts]
-        answers = self._asked(questions, self._asking.seeds[:1])
+        questions = [[self._question(text, schema, self._decomposer)] for text in texts]
+        answers = self._asked(questions, self._model_options.seeds[:1])
         return [self._with_claims(case, answer[0][0]) for case, answer in zip(cases, answers, strict=True)]
 
-    def _parted_by_rules(self, case: Case) -> Case | NotScored:
-        """The atomic facts of a response, which hold each of its words once; whole sentences without rules for them."""
+    def _split_by_rules(self, case: Case) -> Case | NotScored:
+        """The case with the atomic facts of its response, or its sentences if the language has no rules."""
         tag, response = case.resolved.tag, case.sample.response
         claims = [Claim(fact.text(response), fact.kind, fact.parts) for fact in facts(response, tag)]
         notes = () if has_fact_rules(tag) else ("facts:sentences",)
-        return replace(case, state=claims, notes=(*case.notes, *notes)) if claims else without_words(case.sample)
+        return replace(case, state=claims, notes=(*case.notes, *notes)) if claims else no_words(case.sample)
 
     def _with_claims(self, case: Case, answer: Answer) -> Case | NotScored:
-        """A case with the facts that a model found, in order of their places.
+        """The case with the facts that a model listed, in the order of the response.
 
-        A fact whose words do not stand in the response is left out and noted; so is how many words of the response
-        stand in no fact, which nobody checks.
+        Facts whose quotes do not occur in the response are dropped with a note. Another note gives the number of words
+        of the response that are in no fact and so are not checked.
         """
         if answer.reply is None:
             return self._failed([answer.error or AnswerError("The judge gave no reply.")])
@@ -336,7 +336,7 @@ class FactJudge(_WindowedJudge):
         return replace(case, state=claims, notes=(*case.notes, *notes))
 
     def _questions(self, case: Case) -> list[Request]:
-        """All lists of claims about the first window, then all about the next."""
+        """All lists of claims with the first window, then all with the next."""
         lists = [_numbered(case.state, first) for first in range(0, len(case.state), _AT_ONCE)]
         texts = [
             self._filled(case, window, others=[listed], facts=tagged("claims", listed, *case.sample.passages))
@@ -352,7 +352,7 @@ class FactJudge(_WindowedJudge):
         ]
         if len(windows) == 1:
             return windows[0]
-        # Support by any window is support; of those that do not support a claim, one that contradicts it says more.
+        # Support by any window is support; otherwise a contradiction counts more than missing support.
         ranks = ("supported", "contradicted", "unverified")
         by_claim = zip(*(window.verdicts for window in windows), strict=True)
         verdicts = tuple(min(of_windows, key=ranks.index) for of_windows in by_claim)
@@ -365,7 +365,7 @@ class FactJudge(_WindowedJudge):
         confidence, shares = _fact_shares(opinions)
         types = []
         for verdicts in zip(*(opinion.verdicts for opinion in opinions), strict=True):
-            # what most of those say that do not support it; of as many, the weaker claim
+            # the majority of the verdicts other than `supported`; `unverified`, the weaker one, if equal
             contradicted = verdicts.count("contradicted") > verdicts.count("unverified")
             types.append("contradicted" if contradicted else "unverified")
         known = confidence != "verdict"
@@ -380,7 +380,7 @@ class FactJudge(_WindowedJudge):
         else:
             score = max(shares)
         words_ = None
-        if known and not self._by_model:  # every word has the probability of the fact that it stands in
+        if known and not self._by_model:  # every word has the probability of its fact
             by_place = {
                 offset: share
                 for claim, share in zip(case.state, shares, strict=True)
@@ -406,7 +406,7 @@ def _numbered(claims: list[Claim], first: int) -> str:
 
 
 def _fact_verdicts(replies: list[Reply], claims: int) -> _Verdicts:
-    """The verdicts on all claims by one window of the evidence."""
+    """The verdicts on all claims for one window of the evidence."""
     verdicts: list[Verdict] = []
     supported: list[float] | None = []
     for reply in replies:
@@ -424,7 +424,7 @@ def _fact_verdicts(replies: list[Reply], claims: int) -> _Verdicts:
             supported = None
         else:
             for shares, name in zip(known, names, strict=True):
-                # where only the probability of another verdict is known, all that it leaves
+                # if only the probability of another verdict is known, `supported` gets the rest
                 left = 1.0 - shares.get(name, 1.0) if len(shares) == 1 else 0.0
                 supported.append(shares.get("supported", left))
         verdicts += names
@@ -432,7 +432,7 @@ def _fact_verdicts(replies: list[Reply], claims: int) -> _Verdicts:
 
 
 def _fact_shares(opinions: list[_Verdicts]) -> tuple[str, list[float]]:
-    """Where confidences come from, and per claim the probability that it is unsupported."""
+    """The source of the confidences, and for each claim the probability that it is unsupported."""
     if len(opinions) > 1:
         votes = zip(*(opinion.verdicts for opinion in opinions), strict=True)
         counts = [sum(verdict != "supported" for verdict in verdicts) for verdicts in votes]
@@ -448,13 +448,14 @@ class _TranslationAnswer(Record):
     hallucination: bool
 
 
-_REASON = 300  # code points of a judge's reason
+_REASON = 300  # most code points of a judge's reason
 
 
 class TranslationJudge(Judge):
-    """`judge:translation`: does the translation hold a hallucination? Plainly asked (HAT, Figure 9).
+    """`judge:translation`: does the translation contain a hallucination? With the simple prompt (HAT, Figure 9).
 
-    The evidence is the source. A verdict of yes is one span over the whole response: the judge is not asked where.
+    The evidence is the source. A verdict of yes gives one span over the whole response, since the judge is not asked
+    for the position.
 
     Args:
         options: of `Judge`.
@@ -476,7 +477,7 @@ class TranslationJudge(Judge):
         return [self._question(text, schema_of(_TranslationAnswer))]
 
     def _opinion(self, case: Case, replies: list[Reply]) -> Opinion:  # noqa: ARG002
-        """A verdict, the probability of hallucination that its token had, where that is known, and the reason."""
+        """The verdict, the probability of a hallucination if the verdict's token has one, and the reason."""
         (reply,) = replies
         answer = read_answer(reply, _TranslationAnswer)
         verdict = answer.hallucination
@@ -494,7 +495,7 @@ class TranslationJudge(Judge):
         return self._of_response(case, score, confidence, reason if len(opinions) == 1 else "")
 
     def _of_response(self, case: Case, score: float, confidence: str, reason: str) -> Outcome:
-        """All of the response marked or nothing, with the reason of a single opinion."""
+        """One mark over the whole response or none, and a note with the reason if there is only one opinion."""
         score = round(score, DIGITS)
         mark = Span(0, len(case.sample.response), self._type, None if confidence == "verdict" else score)
         notes = (f"reason:{excerpt(reason, _REASON)}",) if reason.strip() else ()
@@ -513,12 +514,12 @@ class _ScoreAnswer(Record):
 
 
 class ScoreJudge(TranslationJudge):
-    """`judge:score`: how probable is it that the response holds anything that the evidence does not support?
+    """`judge:score`: how probable is it that the response contains anything that the evidence does not support?
 
-    The model states a number, a verbalised confidence, which is the score; the whole response is marked or nothing.
+    The score is a verbalised confidence: a number that the model states. The whole response is marked or nothing.
 
     Args:
-        highest: the number that stands for certainty, in the prompt and in the answer; 0 stands for the contrary.
+        highest: the number for certainty, in the prompt and in the answer; 0 means certainly supported.
         options: of `Judge`.
     """
 
@@ -542,7 +543,7 @@ class ScoreJudge(TranslationJudge):
         return [self._question(text, schema_of(_ScoreAnswer))]
 
     def _opinion(self, case: Case, replies: list[Reply]) -> Opinion:  # noqa: ARG002
-        """The number as a probability, and the reason."""
+        """The stated number as a probability, and the reason."""
         (reply,) = replies
         answer = read_answer(reply, _ScoreAnswer)
         if not 0 <= answer.score <= self._highest:
@@ -568,14 +569,14 @@ class _PairAnswer(Record):
 
 
 class PairJudge(Judge):
-    """`judge:pairs`: the type of the error that an edit brought in, as a span over the whole edited sentence.
+    """`judge:pairs`: the type of the error in an edited sentence, as a span over the whole sentence.
 
     The evidence is the true sentence, the response the edited one.
 
     Args:
-        none: whether the model may say that there is no error, as the annotators of HalluVerse25 could (label `0`). Its
-            paper's models could not: with False every pair has one of the three types, and its score is 1 by the
-            question, which the note `verdict:type only` says.
+        none: whether "no error" is a choice, as for the annotators of HalluVerse25 (label `0`). It was not for the
+            models of its paper: with False, every pair gets one of the three types, its score is always 1, and a note
+            says `verdict:type only`.
         options: of `Judge`.
     """
 
@@ -588,7 +589,7 @@ class PairJudge(Judge):
         super().__init__(**options)
 
     def _default_threshold(self) -> float:
-        """The likeliest label is taken, however likely it is."""
+        """0: the most probable label counts, at any probability."""
         return 0.0
 
     def _parts(self) -> dict[str, object]:
@@ -600,7 +601,7 @@ class PairJudge(Judge):
         return [self._question(text, _object(type={"type": "string", "enum": list(self._meanings)}))]
 
     def _opinion(self, case: Case, replies: list[Reply]) -> tuple[str, dict[str, float] | None]:  # noqa: ARG002
-        """A label, and the probabilities of labels where these are known."""
+        """The label, and the probabilities of all labels if known."""
         (reply,) = replies
         label = read_answer(reply, _PairAnswer).type
         if label not in self._meanings:
@@ -610,7 +611,7 @@ class PairJudge(Judge):
 
     def _outcome(self, case: Case, opinions: list[tuple[str, dict[str, float] | None]]) -> Outcome:
         labels = [label for label, _ in opinions]
-        label = max(self._meanings, key=labels.count)  # of equals the first in the order of the taxonomy
+        label = max(self._meanings, key=labels.count)  # the first of the taxonomy, if equal
         shares = {name: labels.count(name) / len(labels) for name in self._meanings}
         confidence = "samples"
         if len(opinions) == 1:
@@ -621,7 +622,7 @@ class PairJudge(Judge):
         marks = [] if label == NO_ERROR else [Span(0, len(case.sample.response), label, sure)]
         if marks and sure is not None and sure < self._threshold:
             marks, notes = [], (*notes, "spans:1 below the threshold")
-        # Where only the probability of a type is known, or nothing, the verdict is the score.
+        # If the probability of "no error" is unknown, the verdict is the score.
         score = 1.0 - shares[NO_ERROR] if NO_ERROR in shares else float(label != NO_ERROR)
         return Outcome(round(score, DIGITS), marks, confidence, notes=notes)
 
@@ -636,14 +637,14 @@ def judge(kind: str, *, threshold: float | None = None, words: bool = False, **o
 
     Args:
         kind: a name of `JUDGES`.
-        threshold: confidence from which something is marked, 0 to 1; None for the judge's own.
-        words: whether predictions carry every word, where its confidence is known.
+        threshold: confidence from which something is marked, 0 to 1; None for the judge's default.
+        words: whether predictions include every word, if its confidence is known.
         options: see `Judge` and `docs/judges.md`.
 
     Raises:
         UnknownNameError: no such judge or option; the error suggests the nearest.
-        UsageError: options that make no sense, or no model.
-        InputError: a prompt of one's own, or a script, that cannot be used.
+        UsageError: invalid options, or no model.
+        InputError: an invalid prompt or file of rules.
         MissingExtraError: the client's packages are not installed.
     """
     if kind not in JUDGES:

@@ -1,7 +1,7 @@
-"""The detector `hf:MODEL`: any token classifier of transformers, LettuceDetect's checkpoints among them.
+"""The detector `hf:MODEL`: any token classifier of transformers, such as LettuceDetect's checkpoints.
 
-Mostly its input is one pair. Evidence that is longer goes into windows, each with the whole prompt around it, and a
-response that is longer into overlapping pieces; every piece is held against every window. Nothing is left out.
+Usually the input is one pair of prompt and response. Long evidence is split into windows, each with the whole prompt
+around it, and a long response into overlapping pieces; every piece is paired with every window. Nothing is truncated.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from veriglot.judging.base import (
     NotScored,
     SpanLabel,
     TooLongError,
-    admit,
+    check_sample,
     evidence_notes,
+    no_words,
     spans_from_words,
-    without_words,
     words_from_confidences,
 )
-from veriglot.judging.classifiers import label_aliases, label_names, normalised_label, stretches
+from veriglot.judging.classifiers import label_aliases, label_names, normalised_label, split_chunks
 from veriglot.plugins import packaged
 from veriglot.records import Evidence, Pointer, Prediction, Record, Sample, Span, Status, Task, Word
 from veriglot.records.languages import base_tag, get_language
@@ -44,18 +44,18 @@ from veriglot.text.unicode import without_surrogates
 if TYPE_CHECKING:
     from veriglot.arrays import Bools, Float64s, Int32s, Int64s
 
-__all__ = ["FORMATS", "Tokens", "prompt_for"]
+__all__ = ["FORMATS", "PairTokenizer", "prompt_for"]
 
 
-_FEWEST = 16  # tokens of a response, and of evidence, that have to fit beside the prompt
+_MIN_TOKENS = 16  # of the response, and of the evidence, that must fit into an input besides the prompt
 _ATTEMPTS = 20
 Range = tuple[int, int]
 
 
-class Tokens:
-    """A tokenizer of the library tokenizers, set to cut and to pad nothing.
+class PairTokenizer:
+    """A tokenizer of the library tokenizers, without truncation and padding.
 
-    What looks like a special token in a text is text.
+    Special tokens that occur in a text are encoded as text.
     """
 
     def __init__(self, tokenizer: Any) -> None:
@@ -67,44 +67,46 @@ class Tokens:
         return self._tokenizer.encode(without_surrogates(prompt), response)
 
     def bounds(self, text: str) -> Int64s:
-        """Where the tokens of a text stand, shape (t, 2), without special tokens; neither column falls."""
+        """Code point ranges of the tokens of a text, shape (t, 2), without special tokens; neither column falls."""
         encoding = self._tokenizer.encode(without_surrogates(text), add_special_tokens=False)
         return np.maximum.accumulate(np.array(encoding.offsets, np.int64).reshape(-1, 2), axis=0)
 
     def count(self, text: str) -> int:
-        """Tokens of a text, without special tokens."""
+        """Number of tokens of a text, without special tokens."""
         return len(self.bounds(text))
 
 
-class Arranged(Record):
-    """All pairs of a sample."""
+class ModelInputs(Record):
+    """The inputs of a sample."""
 
     encodings: tuple[Any, ...]  # of every window with every piece, window by window
-    windows: tuple[tuple[Pointer, ...], ...]  # of each window, the places in the evidence that it holds
+    windows: tuple[tuple[Pointer, ...], ...]  # the parts of the evidence in each window
     pieces: tuple[Range, ...]  # half-open code point ranges of the response, in order
 
 
 class _Part(NamedTuple):
-    """A passage of the evidence, or a stretch of one."""
+    """A passage of the evidence, or a chunk of one."""
 
     pointer: Pointer
     text: str
     tokens: int
 
 
-def arranged(prompt: Prompt, evidence: Sequence[Evidence], response: str, tokens: Tokens, room: int) -> Arranged:
-    """The pairs of a sample.
+def model_inputs(
+    prompt: Prompt, evidence: Sequence[Evidence], response: str, tokens: PairTokenizer, room: int
+) -> ModelInputs:
+    """The inputs of a sample.
 
-    Windows hold as many whole passages as fit, in order, as LettuceDetect groups them; a passage that is too long by
-    itself is cut between sentences into stretches that overlap.
+    Windows contain as many whole passages as fit, in order, as LettuceDetect groups them; a passage that does not fit
+    into a window is split between sentences into overlapping chunks.
     """
     passages = [passage for passage in evidence if passage.text.strip()]
     whole = tokens.pair(prompt.over([passage.text for passage in passages]), response)
     if len(whole.ids) <= room:
         everything = tuple(Pointer(str(passage.id), 0, len(passage.text)) for passage in passages)
-        return Arranged((whole,), (everything,), ((0, len(response)),))
+        return ModelInputs((whole,), (everything,), ((0, len(response)),))
     free = room - len(tokens.pair(prompt.over([""]), "").ids)
-    if free < 2 * _FEWEST:
+    if free < 2 * _MIN_TOKENS:
         raise TooLongError(
             f"the question and the words around it take {room - free:,} of the {room:,} tokens that the model takes"
         )
@@ -117,23 +119,23 @@ def arranged(prompt: Prompt, evidence: Sequence[Evidence], response: str, tokens
         beyond = max(len(encoding.ids) for encoding in encodings) - room
         if beyond <= 0:
             places = (tuple(part.pointer for part in window) for window in windows)
-            return Arranged(tuple(encodings), tuple(places), tuple(pieces))
-        budget -= beyond  # joined, texts may take more tokens than apart
+            return ModelInputs(tuple(encodings), tuple(places), tuple(pieces))
+        budget -= beyond  # joined texts may have more tokens than separate ones
         if budget < 1:
             break
     raise TooLongError(f"no piece of evidence and response fits into the {room:,} tokens that the model takes")
 
 
-def _pieces(response: str, tokens: Tokens, room: int) -> tuple[list[Range], int]:
-    """A response whole where it fits, else in overlapping stretches; and how many tokens the longest takes."""
+def _pieces(response: str, tokens: PairTokenizer, room: int) -> tuple[list[Range], int]:
+    """The whole response if it fits, else overlapping chunks; and the number of tokens of the longest."""
     bounds = tokens.bounds(response)
     if len(bounds) <= room:
         return [(0, len(response))], len(bounds)
-    pieces = stretches(response, bounds, room, overlap=True)
+    pieces = split_chunks(response, bounds, room, overlap=True)
     return pieces, max(tokens.count(response[start:end]) for start, end in pieces)
 
 
-def _windows(prompt: Prompt, passages: Sequence[Evidence], tokens: Tokens, budget: int) -> list[list[_Part]]:
+def _windows(prompt: Prompt, passages: Sequence[Evidence], tokens: PairTokenizer, budget: int) -> list[list[_Part]]:
     """Passages in groups of at most `budget` tokens."""
     windows: list[list[_Part]] = []
     filled = 0
@@ -148,12 +150,12 @@ def _windows(prompt: Prompt, passages: Sequence[Evidence], tokens: Tokens, budge
     return windows
 
 
-def _parts(prompt: Prompt, number: int, passage: Evidence, tokens: Tokens, budget: int) -> list[_Part]:
-    """A passage whole where it fits, otherwise in stretches."""
+def _parts(prompt: Prompt, number: int, passage: Evidence, tokens: PairTokenizer, budget: int) -> list[_Part]:
+    """A whole passage if it fits, otherwise its chunks."""
     text, cuts = passage.text, [(0, len(passage.text))]
     if tokens.count(prompt.line(number, text)) > budget:
         around = tokens.count(prompt.line(number, ""))
-        cuts = stretches(text, tokens.bounds(text), max(budget - around, 1), overlap=True)
+        cuts = split_chunks(text, tokens.bounds(text), max(budget - around, 1), overlap=True)
     return [
         _Part(Pointer(str(passage.id), start, end), part, tokens.count(prompt.line(number, part)))
         for start, end in cuts
@@ -170,20 +172,20 @@ _LETTUCE_LANGUAGE = re.compile(r"-(en|de|fr|es|it|pl|cn|hu)(?:-v\d+)?$", re.IGNO
 
 
 class Prompt(Record):
-    """A format in one language, `None` where it has no words of its own, for one question."""
+    """A prompt format in one language, with the question of a sample."""
 
-    passage: str  # how a passage is written: `$text`, and `$number` counted from 1
-    question: str  # the whole, with a question: `$question`, `$evidence` and `$count`, the number of passages
-    no_question: str  # the whole without one
-    language: str | None = None
-    asked: str | None = None
+    passage: str  # template of a passage: `$text`, and `$number` counted from 1
+    question: str  # template with a question: `$question`, `$evidence` and `$count`, the number of passages
+    no_question: str  # template without a question
+    language: str | None = None  # None if the format contains no words
+    asked: str | None = None  # the question
 
     def line(self, number: int, text: str) -> str:
-        """One passage, `number` counted from 1."""
+        """One passage, with its number from 1."""
         return Template(self.passage).substitute(number=number, text=text)
 
     def over(self, passages: Sequence[str]) -> str:
-        """What stands in front of the response where it is held against these passages."""
+        """The prompt before the response, with these passages."""
         evidence = "\n".join(self.line(number, text) for number, text in enumerate(passages, start=1))
         whole = Template(self.no_question if self.asked is None else self.question)
         return whole.substitute(question=self.asked, count=len(passages), evidence=evidence)
@@ -191,7 +193,7 @@ class Prompt(Record):
 
 @cache
 def _all() -> tuple[str, dict[str, dict[str, Prompt]]]:
-    """Version of the file of wordings, which goes up with every change; formats by name and language."""
+    """Version of the file of prompts, raised with every change; and formats by name and language."""
     data = packaged(__package__, "prompts.toml", dict[str, Any])
     formats = {
         name: {tag: Prompt(**words, language=None if tag == _ANY else tag) for tag, words in by_language.items()}
@@ -201,24 +203,24 @@ def _all() -> tuple[str, dict[str, dict[str, Prompt]]]:
 
 
 def wording(name: str, language: str) -> Prompt:
-    """A format in the language of a response, or else in English."""
+    """A format in the language of a response, else in English."""
     wordings = _all()[1][name]
     return wordings.get(_ANY) or wordings.get(language.split("-")[0].lower()) or wordings[_FALLBACK]
 
 
 def prompt_for(name: str, sample: Sample, language: str) -> Prompt:
-    """The prompt of a sample. A summary has no question, whatever words it was asked for in."""
+    """The prompt of a sample. For summaries the question is left out."""
     asked = sample.question if (sample.question or "").strip() and sample.task is not Task.SUMMARIZATION else None
     return replace(wording(name, language), asked=asked)
 
 
 def format_of(model: str) -> str:
-    """The format of a checkpoint by its name: `lettucedetect` for those of that project, else `plain`."""
+    """The format of a checkpoint, guessed from its name: `lettucedetect` for that project's, else `plain`."""
     return "lettucedetect" if _LETTUCE.search(_basename(model)) else "plain"
 
 
 def checkpoint_language(model: str) -> str | None:
-    """The language that a checkpoint of LettuceDetect was trained for, where its name says one; else None."""
+    """The language of a LettuceDetect checkpoint, if its name has one; else None."""
     name = _basename(model)
     match = _LETTUCE_LANGUAGE.search(name) if _LETTUCE.search(name) else None
     if match is None:
@@ -228,32 +230,32 @@ def checkpoint_language(model: str) -> str | None:
 
 
 def _basename(model: str) -> str:
-    """The last part of a model's name; of a folder in the hub's cache, that of the model."""
+    """The last part of a model's name; for a folder in the hub's cache, that of the model on the hub."""
     cached = _CACHED.search(model)
     return cached["name"] if cached else re.split(r"[\\/]", model.rstrip("\\/"))[-1]
 
 
 _SUPPORTED = "supported"
-_TAXONOMIES = ("hat", "support", "fava", "halluverse")  # the first that holds all types of a model is taken
+_TAXONOMIES = ("hat", "support", "fava", "halluverse")  # the first that has all types of a model applies
 _SCHEME = re.compile(r"(?P<position>[BIESLU])[-_](?P<name>.+)")  # IO, BIO, BIOES and BILOU
 _BEGINS = frozenset("BSU")
-_UNNAMED = ("label_0", "label_1")  # what transformers writes where a model was given no names
+_UNNAMED = ("label_0", "label_1")  # the default names of transformers
 
 
 class Labels(Record):
     """What the outputs of a token classifier mean."""
 
     taxonomy: str  # name of the taxonomy that the types belong to
-    types: tuple[str, ...]  # the types that mark a token
-    outputs: tuple[tuple[int, ...], ...]  # of each type, the outputs that say it
-    supported: tuple[int, ...]  # the outputs that say that a token is supported
-    begins: tuple[int, ...]  # the outputs that say that a span begins with the token
+    types: tuple[str, ...]  # the types of unsupported tokens
+    outputs: tuple[tuple[int, ...], ...]  # indices of the outputs of each type
+    supported: tuple[int, ...]  # indices of the outputs for supported tokens
+    begins: tuple[int, ...]  # indices of the outputs for the first token of a span, as in BIO
 
     @property
     def line(self) -> str:
-        """All of it in one line, for a signature."""
+        """All fields in one line, for a signature."""
         numbers = {"supported": self.supported, **dict(zip(self.types, self.outputs, strict=True))}
-        if self.begins:  # they part spans
+        if self.begins:  # they separate spans
             numbers["begins"] = self.begins
         return ";".join(f"{name}={','.join(map(str, outputs))}" for name, outputs in numbers.items())
 
@@ -292,40 +294,40 @@ def labels_of(
     )
 
 
-DIGITS = 6  # of a confidence: batches of other sizes change the seventh
+DIGITS = 6  # decimals of a confidence; further ones depend on the batch
 POOLINGS = ("max", "mean", "first")
 
 
 class MarkedWords(Record):
-    """The words of a response with what the network says of them."""
+    """The words of a response with the network's predictions."""
 
-    bounds: Int32s  # half-open code point ranges of the words that the network saw, shape (n, 2)
+    bounds: Int32s  # half-open code point ranges of the words that have tokens, shape (n, 2)
     confidences: Float64s  # shape (n,)
-    types: Float64s  # probability of each type, by the same window, shape (n, t)
-    begins: Bools  # whether a span is likelier to begin with the word than to go on with it, shape (n,)
-    windows: Int64s  # that window, shape (n,)
-    unseen: int  # how many words the tokenizer makes no token of
+    types: Float64s  # probability of each type, from the window in `windows`, shape (n, t)
+    begins: Bools  # whether a span more probably begins at the word than continues, shape (n,)
+    windows: Int64s  # index of the window that supports the word best, shape (n,)
+    unseen: int  # number of words without tokens
 
 
 def marked_words(
-    bounds: Int32s, arranged: Arranged, outputs: Sequence[TokenProbabilities], labels: Labels, pooling: str
+    bounds: Int32s, inputs: ModelInputs, outputs: Sequence[TokenProbabilities], labels: Labels, pooling: str
 ) -> MarkedWords:
-    """Pool tokens to words in each window; then each word takes the window in which it is supported best.
+    """Pool tokens to words in each window; then use for each word the window that supports it best.
 
-    Support by any passage is support: the lowest probability counts. A word in several pieces of the response is taken
-    from the one in which it stands furthest from an edge; one that is cut by all of them, from all.
+    Support by any passage is support: the lowest probability counts. If several pieces of the response contain a word,
+    the piece counts in which the word is furthest from an edge; if every piece cuts the word, all of them count.
     """
-    mine = _assigned(bounds, arranged.pieces)
-    shape = (len(arranged.windows), len(bounds))
+    mine = _assigned(bounds, inputs.pieces)
+    shape = (len(inputs.windows), len(bounds))
     unsupported = np.full(shape, -1.0)
     types = np.zeros((*shape, len(labels.types)))
     begins = np.zeros(shape, bool)
-    pairs = product(range(len(arranged.windows)), range(len(arranged.pieces)))
+    pairs = product(range(len(inputs.windows)), range(len(inputs.pieces)))
     for (window, piece), tokens in zip(pairs, outputs, strict=True):
         by_type = np.stack([tokens.outputs[:, list(columns)].sum(axis=1) for columns in labels.outputs], axis=1)
         total = by_type.sum(axis=1)
         begun = tokens.outputs[:, list(labels.begins)].sum(axis=1) > total / 2
-        start = arranged.pieces[piece][0]
+        start = inputs.pieces[piece][0]
         for word in np.flatnonzero(mine[piece]).tolist():
             low = int(np.searchsorted(tokens.bounds[:, 1], bounds[word, 0] - start, side="right"))
             high = int(np.searchsorted(tokens.bounds[:, 0], bounds[word, 1] - start, side="left"))
@@ -352,13 +354,13 @@ def marked_words(
 
 
 def _assigned(bounds: Int32s, pieces: Sequence[tuple[int, int]]) -> Bools:
-    """Which words are taken from which piece, shape (pieces, n)."""
+    """Whether each piece counts for each word, shape (pieces, n)."""
     places = np.array(pieces, np.int64)
     starts, ends = bounds[:, 0].astype(np.int64), bounds[:, 1].astype(np.int64)
     far = np.int64(ends.max(initial=0) + places.max() + 1)
     before = np.where(places[:, :1] > 0, starts - places[:, :1], far)
     after = np.where(places[:, 1:] < places[-1, 1], places[:, 1:] - ends, far)
-    margin = np.minimum(before, after)  # below 0 where the piece cuts the word
+    margin = np.minimum(before, after)  # below 0 if the piece cuts the word
     best = margin.argmax(axis=0)
     taken = np.zeros(margin.shape, bool)
     taken[best, np.arange(len(bounds))] = True
@@ -376,9 +378,8 @@ def span_list(
 ) -> tuple[Span, ...]:
     """The unsupported spans, in order.
 
-    Neighbouring marked words of one sentence and of one type make one span, except where the network begins another.
-    Its confidence is the mean of theirs. Where the evidence was held in several windows, a span points at the one that
-    spoke most for its first word.
+    Neighbouring marked words of one sentence and type make one span, unless the network begins another. Its confidence
+    is the mean over the words. With several windows, a span points to the window that supports its first word best.
     """
     if not len(marked.bounds):
         return ()
@@ -395,7 +396,7 @@ def span_list(
 
 
 def word_list(marked: MarkedWords, windows: Sequence[tuple[Pointer, ...]], threshold: float) -> tuple[Word, ...]:
-    """Every word; where there are several windows of evidence, a supported word points at the one that supports it."""
+    """Every word; with several windows of evidence, supported words point to the window that supports them best."""
     numbers = marked.windows.tolist()
     return words_from_confidences(
         marked.bounds, marked.confidences, threshold, lambda word: _pointers(windows, numbers[word])
@@ -403,69 +404,70 @@ def word_list(marked: MarkedWords, windows: Sequence[tuple[Pointer, ...]], thres
 
 
 def _pointers(windows: Sequence[tuple[Pointer, ...]], window: int) -> tuple[Pointer, ...]:
-    """The places of a window; none where it holds all of the evidence, which would say nothing."""
+    """The parts of the evidence in a window; empty if it is the only one, since the pointer would say nothing."""
     return windows[window] if len(windows) > 1 else ()
 
 
 class TokenProbabilities(Record):
-    """What a network says of the response's tokens in one input."""
+    """The network's probabilities for the response's tokens in one input."""
 
-    bounds: Int64s  # half-open code point ranges of the response's piece, shape (t, 2); neither column falls
+    bounds: Int64s  # half-open code point ranges in the piece of the response, shape (t, 2); neither column falls
     outputs: Float64s  # probability of each output, shape (t, outputs), float64
 
 
 def _of_response(encoding: Any, outputs: Float64s) -> TokenProbabilities:
-    """The rows of the response's own tokens; those of the prompt, special ones and padding are left out."""
+    """The rows of the response's tokens, without prompt, special tokens and padding."""
     mine = np.array([sequence == 1 for sequence in encoding.sequence_ids], bool)
     bounds = np.array(encoding.offsets, np.int64).reshape(-1, 2)[mine]
     return TokenProbabilities(np.maximum.accumulate(bounds, axis=0), outputs[: len(mine)][mine])
 
 
 _THRESHOLD = 0.5
-_LETTUCE_LENGTH = 4096  # tokens that LettuceDetect's checkpoints were trained with
+_LETTUCE_LENGTH = 4096  # most tokens in the training of LettuceDetect's checkpoints
 
 
 class _Plan(Record):
-    """What is judged of a sample: the language of its response, its words, and the network's inputs."""
+    """Language and words of the response, and the network's inputs."""
 
     language: str
     words: Int32s
-    pairs: Arranged
+    inputs: ModelInputs
     notes: tuple[str, ...]
 
 
 class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
-    """Marks the words of a response that a token classifier finds unsupported by the evidence in front of it.
+    """Marks the words of a response that a token classifier labels as unsupported by the evidence.
 
-    A word's confidence is the network's probability as it stands: no calibration is claimed (note `calibration:none`).
-    The response's score is the highest of its words' confidences. See `docs/token_classifiers.md`.
+    A word's confidence is the network's probability, without calibration (note `calibration:none`). The response's
+    score is the maximum over its words. See `docs/token_classifiers.md`.
 
     Args:
         model: a folder, a name of the registry (`veriglot models`), or a name on the hub.
         threshold: confidence from which a word is marked, 0 to 1; None for 0.5.
-        words: whether predictions carry every word.
-        prompt: how evidence and question are written: `lettucedetect`, `request` or `plain`; None for what the
-            checkpoint states, else by the model's name.
-        language: BCP 47 tag that the prompt is written in; None for the response's, where there is such a prompt, and
-            otherwise English.
-        labels: what the outputs mean, in their order, or with commas between them; None reads the configuration.
-        languages: BCP 47 tags that the model knows: responses in others are `unsupported_language`; None for those
-            that the checkpoint or, of LettuceDetect's, its name states, or else any; empty for any.
-        pooling: a word is as unsupported as its worst token (`max`), as the `mean` of them, or as its `first`.
-        max_length: tokens of an input, special tokens included; None for as many as the model was made for.
-        attention: which way it looks, `bidirectional` or `causal`; None as its configuration says.
-        four_bit: whether its weights are held in 4 bits (NF4); None for as an adapter was trained.
+        words: whether predictions include every word.
+        prompt: format of evidence and question: `lettucedetect`, `request` or `plain`; None for that of the checkpoint,
+            else by the model's name.
+        language: BCP 47 tag of the prompt's language; None for that of the response, or English if there is no such
+            prompt.
+        labels: meanings of the outputs, in order, as a list or with commas; None for those of the configuration.
+        languages: BCP 47 tags of the languages that the model supports; responses in others get the status
+            `unsupported_language`. None for those that the checkpoint (or the name of one of LettuceDetect's) states,
+            else any; empty for any.
+        pooling: confidence of a word from its tokens: `max`, `mean`, or that of the `first`.
+        max_length: most tokens of an input, special tokens included; None for the model's own limit.
+        attention: `bidirectional` or `causal`; None for that of its configuration.
+        four_bit: whether to load weights in 4 bits (NF4); None for as the adapter was trained.
         revision: of a model on the hub.
-        device: where it runs, such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
-        dtype: of the weights. Of less than `float32`, confidences vary with the batch in their last digits.
+        device: such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
+        dtype: of the weights. Below `float32`, the last digits of confidences depend on the batch.
         trust_remote_code: run code that comes with the model.
         accept_licence: you have read the model's licence, and it allows what you do.
 
     Raises:
-        WeightsError: the model's licence forbids something, and was not accepted.
-        WeightsError: the model cannot be loaded, or its labels do not say what they mean.
+        WeightsError: the model's licence is restrictive and was not accepted; the model cannot be loaded; or its labels
+            are not known.
         UnknownNameError: no such prompt, pooling or language.
-        UsageError: an option that makes no sense.
+        UsageError: an invalid option.
     """
 
     def __init__(
@@ -499,19 +501,19 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
         self._pooling = pooling
         self._prompt_language = None if language is None else base_tag(language).lower()
         agree(model, accepted=accept_licence)
-        self._loaded, written = load_network(
+        self._loaded, stated = load_network(
             model, attention=attention, four_bit=four_bit, revision=revision, device=device, dtype=dtype,
             trust_remote_code=trust_remote_code,
         )  # fmt: skip
-        self._format = prompt or written.prompt or format_of(model)
+        self._format = prompt or stated.prompt or format_of(model)
         lettuce = self._format == "lettucedetect"
-        self._languages = _known(model, languages if languages is not None else written.languages or None)
-        max_length = max_length or written.max_length
+        self._languages = _known(model, languages if languages is not None else stated.languages or None)
+        max_length = max_length or stated.max_length
         tokenizer, self._network = self._loaded.tokenizer, self._loaded.network
         self._room = self._loaded.room(max_length)
         if max_length is None and lettuce:
             self._room = min(self._room, _LETTUCE_LENGTH) if positions(tokenizer, self._network) else _LETTUCE_LENGTH
-        self._tokens = Tokens(fast_tokenizer(tokenizer, self._network.name_or_path))
+        self._tokens = PairTokenizer(fast_tokenizer(tokenizer, self._network.name_or_path))
         self._typed = "token_type_ids" in tokenizer.model_input_names
         self._padding = tokenizer.pad_token_id or 0
         names = self._network.config.id2label
@@ -526,7 +528,7 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
 
     @cached_property
     def signature(self) -> str:
-        """Name, what the outputs mean, the prompt, the length, threshold and unit in one line."""
+        """Name, labels, prompt, length, threshold and unit in one line."""
         return signature(
             detector=self.name,
             labels=self._labels.line,
@@ -541,7 +543,7 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
         )
 
     def _plan(self, sample: Sample) -> _Plan | NotScored:
-        resolved = admit(sample)
+        resolved = check_sample(sample)
         if isinstance(resolved, NotScored):
             return resolved
         base = base_tag(resolved.tag).lower()
@@ -551,29 +553,29 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
             return NotScored(Status.UNSUPPORTED_LANGUAGE, reason)
         words = word_bounds(sample.response, resolved.tag)
         if not len(words) or not any(len(word_bounds(passage)) for passage in sample.passages):
-            return without_words(sample)
+            return no_words(sample)
         prompt = prompt_for(self._format, sample, self._prompt_language or base)
-        pairs = arranged(prompt, sample.evidence, sample.response, self._tokens, self._room)
+        inputs = model_inputs(prompt, sample.evidence, sample.response, self._tokens, self._room)
         notes = [*resolved.notes, *evidence_notes(sample, resolved), "calibration:none"]
         if not self._languages:
             notes.append("languages:not stated")
         if prompt.language not in (None, base):
             notes.append(f"prompt:{prompt.language}")
-        return _Plan(resolved.tag, words, pairs, tuple(notes))
+        return _Plan(resolved.tag, words, inputs, tuple(notes))
 
     def _run(self, plans: Sequence[tuple[Sample, _Plan]]) -> Iterator[list[TokenProbabilities] | NotScored]:
-        outputs = iter(self._outputs([pair for _, plan in plans for pair in plan.pairs.encodings]))
+        outputs = iter(self._outputs([pair for _, plan in plans for pair in plan.inputs.encodings]))
         for _, plan in plans:
-            own = [next(outputs) for _ in plan.pairs.encodings]
+            own = [next(outputs) for _ in plan.inputs.encodings]
             errors = [output for output in own if isinstance(output, str)]
             tokens = [output for output in own if isinstance(output, TokenProbabilities)]
             yield NotScored(Status.FAILED, errors[0]) if errors else tokens
 
     def _outputs(self, encodings: Sequence[Any]) -> list[TokenProbabilities | str]:
-        """The probabilities of each input, in order; what went wrong where an input makes the network fail.
+        """The probabilities of each input, in order, or the error message if the network fails on it.
 
-        Inputs of like length run together. Where a batch fails, its inputs run one by one, so that one sample's failure
-        costs no other.
+        Inputs of similar length run together. If a batch fails, its inputs run one by one, so that one sample does not
+        fail the others.
         """
         lengths = [len(encoding.ids) for encoding in encodings]
         return in_batches(lengths, lambda batch: self._tried([encodings[index] for index in batch]))
@@ -581,7 +583,7 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
     def _tried(self, encodings: Sequence[Any]) -> Sequence[TokenProbabilities | str]:
         try:
             return self._probabilities(encodings)
-        except (RuntimeError, IndexError, ValueError) as error:  # of torch: too little memory, an id beyond its table
+        except (RuntimeError, IndexError, ValueError) as error:  # of torch: out of memory, unknown token id
             if len(encodings) > 1:
                 return [result for encoding in encodings for result in self._tried([encoding])]
             return [f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"]
@@ -601,10 +603,10 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
         return [_of_response(*pair) for pair in zip(encodings, outputs, strict=True)]
 
     def _scored(self, sample: Sample, plan: _Plan, result: Sequence[TokenProbabilities]) -> Prediction | NotScored:
-        marked = marked_words(plan.words, plan.pairs, result, self._labels, self._pooling)
+        marked = marked_words(plan.words, plan.inputs, result, self._labels, self._pooling)
         if not len(marked.bounds):
             return NotScored(Status.FAILED, "the model's tokenizer knows none of the response's words")
-        windows = plan.pairs.windows
+        windows = plan.inputs.windows
         unseen = (f"words:{marked.unseen} not seen",) if marked.unseen else ()
         return self._prediction(
             sample,
@@ -624,7 +626,7 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
 
 
 def _known(model: str, given: Sequence[str] | str | None) -> frozenset[str]:
-    """Base tags of the languages that a model knows; empty for any."""
+    """Base tags of the languages that a model supports; empty for any."""
     if given is None:
         tag = checkpoint_language(model)
         return frozenset([tag] if tag else [])

@@ -1,7 +1,7 @@
-"""Networks that classify tokens: any encoder or decoder of transformers, whole or as an adapter, in 4 bits or more.
+"""Networks for token classification: any encoder or decoder of transformers, full or as an adapter, also in 4 bits.
 
-A checkpoint states what it was trained as in its `config.json`: `is_causal` says which way a decoder looks, and the
-table `veriglot` how its inputs are written. What it states is done, or the checkpoint is refused.
+The `config.json` of a checkpoint states how it was trained: `is_causal` the attention of a decoder, and the table
+`veriglot` the format of its inputs. A checkpoint that cannot run as stated is refused.
 """
 
 from __future__ import annotations
@@ -23,19 +23,22 @@ from veriglot.signatures import checkpoint_revision
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Attention", "Written", "config_of", "load_network", "looks_ahead", "quantised", "set_attention", "unheeded"]
+__all__ = [
+    "Attention", "InputFormat", "config_of", "ignore_future_warnings", "is_bidirectional", "load_network", "nf4_config",
+    "set_attention"
+]  # fmt: skip
 
 Attention = Literal["bidirectional", "causal"]
 _ADAPTER = "adapter_config.json"
 
 
-class Written(Record):
-    """How the inputs of a checkpoint are written: the table `veriglot` of its configuration.
+class InputFormat(Record):
+    """The format of a checkpoint's inputs: the table `veriglot` of its configuration.
 
     Attributes:
-        prompt: a format of prompts.
-        max_length: tokens of an input, special tokens included.
-        languages: tags of the languages that it was trained in; empty where it takes any.
+        prompt: name of a prompt format.
+        max_length: most tokens of an input, special tokens included.
+        languages: tags of the languages that it was trained in; empty for any.
         four_bit: whether its adapter was trained on weights of 4 bits (NF4).
     """
 
@@ -51,10 +54,10 @@ class _Adapter(Record):
 
 
 def config_of(source: str, **options: Any) -> Any:
-    """The configuration of a checkpoint. Its family has a token classifier from then on, decoders included.
+    """The configuration of a checkpoint. Registers a token classifier for its family if transformers has none.
 
     Raises:
-        WeightsError: it cannot be read, or transformers has no network of its family.
+        WeightsError: the configuration cannot be read, or transformers has no network of its family.
     """
     with loading("configuration", source):
         config = transformers.AutoConfig.from_pretrained(source, **options)
@@ -62,22 +65,22 @@ def config_of(source: str, **options: Any) -> Any:
         if family not in transformers.MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING:
             body = transformers.MODEL_MAPPING[family]
             base = next(kind for kind in body.__mro__ if kind.__name__.endswith("PreTrainedModel"))
-            name = body.__name__.removesuffix("Model") + "ForTokenClassification"  # by it, transformers picks the loss
+            name = body.__name__.removesuffix("Model") + "ForTokenClassification"  # transformers picks its loss by this
             network = type(name, (GenericForTokenClassification, base), {"config_class": family})
             transformers.AutoModelForTokenClassification.register(family, network, exist_ok=True)
     return config
 
 
 def set_attention(config: Any, attention: Attention) -> None:
-    """Write into a configuration which way its network is to look.
+    """Set the attention in a configuration.
 
-    The flag of EmbeddingGemma (`use_bidirectional_attention`) would halve the window at each load.
+    This does not use EmbeddingGemma's flag `use_bidirectional_attention`, which would halve the window at each load.
     """
     config.is_causal = attention == "causal"
 
 
-def looks_ahead(network: Any) -> bool:
-    """Whether the last token of an input can change how a network sees the first."""
+def is_bidirectional(network: Any) -> bool:
+    """Whether the last token of an input changes the hidden state of the first."""
     ids = torch.arange(1, 9, device=network.device).expand(2, -1).clone()
     ids[1, -1] = 9
     training = network.training
@@ -89,15 +92,15 @@ def looks_ahead(network: Any) -> bool:
 
 
 @contextmanager
-def unheeded() -> Iterator[None]:
-    """Keep quiet what libraries say of each other's future."""
+def ignore_future_warnings() -> Iterator[None]:
+    """Silence the `FutureWarning`s of libraries."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         yield
 
 
-def quantised() -> Any:
-    """How weights are held in 4 bits: NF4 with double quantisation, computed in bfloat16 (Dettmers et al. 2023).
+def nf4_config() -> Any:
+    """Quantisation to 4 bits: NF4 with double quantisation, computed in bfloat16 (Dettmers et al. 2023).
 
     Raises:
         MissingExtraError: bitsandbytes is not installed.
@@ -120,29 +123,29 @@ def load_network(
     revision: str | None,
     trust_remote_code: bool,
     **options: Any,
-) -> tuple[Pretrained, Written]:
-    """A token classifier that is ready to run, and how its inputs are written.
+) -> tuple[Pretrained, InputFormat]:
+    """A token classifier that is ready to run, and the format of its inputs.
 
     Args:
-        model: a folder, a name of the registry, or a name on the hub; whole, or an adapter beside its `config.json`.
-        attention: which way it looks; None as its configuration says.
-        four_bit: whether its weights are held in 4 bits; None for as an adapter was trained.
+        model: a folder, a name of the registry, or a name on the hub; full, or an adapter with a `config.json`.
+        attention: `bidirectional` or `causal`; None for that of its configuration.
+        four_bit: whether to load weights in 4 bits; None for as the adapter was trained.
         revision: of a model on the hub.
         trust_remote_code: run code that comes with the model.
         options: `device` and `dtype`, as `load_pretrained` takes them.
 
     Raises:
-        WeightsError: it cannot be loaded, lacks a head, or cannot look the way that it says.
-        MissingExtraError: an adapter needs peft, or 4 bits need bitsandbytes.
+        WeightsError: it cannot be loaded, lacks a head, or cannot run with the stated attention.
+        MissingExtraError: peft (for an adapter) or bitsandbytes (for 4 bits) is not installed.
     """
     source = checkpoint(model)
     config = config_of(source, trust_remote_code=trust_remote_code, **hub_options(source, revision))
     if attention is not None:
         set_attention(config, attention)
-    written = Written(**{key: value for key, value in getattr(config, "veriglot", {}).items() if key in _FIELDS})
+    inputs = InputFormat(**{key: value for key, value in getattr(config, "veriglot", {}).items() if key in _FIELDS})
     more = {"config": config}
-    if written.four_bit if four_bit is None else four_bit:
-        more["quantization_config"] = quantised()
+    if inputs.four_bit if four_bit is None else four_bit:
+        more["quantization_config"] = nf4_config()
     adapter = Path(source) / _ADAPTER
     what = "token classifier"
     kind = transformers.AutoModelForTokenClassification
@@ -157,21 +160,21 @@ def load_network(
     if attention is not None:
         loaded.settings["attention"] = attention
     causal = getattr(loaded.network.config, "is_causal", None)
-    if causal is not None and causal == looks_ahead(loaded.network):
+    if causal is not None and causal == is_bidirectional(loaded.network):
         stated, run = ("causal", "bidirectional") if causal else ("bidirectional", "causal")
         raise WeightsError(
             f"{model!r} is to look at its input with {stated} attention, and transformers"
             f" {transformers.__version__} runs it with {run} attention.",
             remedy="Use another version of transformers, or state the other attention.",
         )
-    return loaded, written
+    return loaded, inputs
 
 
-_FIELDS = frozenset(Written.__struct_fields__)
+_FIELDS = frozenset(InputFormat.__struct_fields__)
 
 
 def _with_adapter(source: str, path: Path, more: dict[str, Any], **options: Any) -> Pretrained:
-    """The network that an adapter was trained on, with the adapter; merged into it unless it is held in 4 bits."""
+    """The base network of an adapter, with the adapter; merged into it unless the network is in 4 bits."""
     try:
         import peft
     except ImportError as error:
@@ -186,7 +189,7 @@ def _with_adapter(source: str, path: Path, more: dict[str, Any], **options: Any)
         transformers.AutoModelForTokenClassification, stated.base_model_name_or_path, what="token classifier",
         tokenizer=source, options=more, new_head=True, **options,
     )  # fmt: skip
-    with loading("adapter", source), unheeded():
+    with loading("adapter", source), ignore_future_warnings():
         network = peft.PeftModel.from_pretrained(loaded.network, source)
         if "quantization_config" not in more:
             network = network.merge_and_unload()

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from veriglot.encoders.e5 import OUTLYING, PARTS, E5File, Pair, padded
+from veriglot.encoders.e5 import OUTLIER_MATRICES, PARTS, E5File, Pair, pad_pairs
 from veriglot.training.grounding.examples import TYPES
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class ReaderNetwork(nn.Module):
     def forward(self, pairs: Sequence[Pair]) -> Read:
         """Judge sequences together."""
         device = self.part.device
-        ids, mask, parts = padded(pairs)
+        ids, mask, parts = pad_pairs(pairs)
         embedded, part, seen = (
             torch.from_numpy(values).to(device) for values in (self._file.embedded(ids), parts, mask.astype(bool))
         )
@@ -116,14 +116,14 @@ class ReaderNetwork(nn.Module):
         return {name: values.detach().float().cpu().numpy().copy() for name, values in self._named().items()}
 
     def outliers(self, pairs: Sequence[Pair]) -> Int64s:
-        """The inputs of `OUTLYING` matrices whose values are highest on some sequences, shape (layers, 2, 4)."""
+        """The inputs of `OUTLIER_MATRICES` whose values are highest on some sequences, shape (layers, 2, 4)."""
         highest: dict[nn.Module, Tensor] = {}
 
         def note(matrix: nn.Module, inputs: tuple[Tensor]) -> None:
             values = inputs[0].detach().float().abs().amax((0, 1))
             highest[matrix] = torch.maximum(highest.get(matrix, values), values)
 
-        matrices = [getattr(layer, name) for layer in self.layers for name in OUTLYING]
+        matrices = [getattr(layer, name) for layer in self.layers for name in OUTLIER_MATRICES]
         hooks = [matrix.register_forward_pre_hook(note) for matrix in matrices]
         with torch.no_grad():
             for pair in pairs:
@@ -131,7 +131,7 @@ class ReaderNetwork(nn.Module):
         for hook in hooks:
             hook.remove()
         places = torch.stack([highest[matrix].topk(_OUTLIERS).indices for matrix in matrices])
-        return np.asarray(places.cpu().numpy().reshape(len(self.layers), len(OUTLYING), _OUTLIERS))
+        return np.asarray(places.cpu().numpy().reshape(len(self.layers), len(OUTLIER_MATRICES), _OUTLIERS))
 
     def start_from(self, learned: Mapping[str, Float32s]) -> None:
         """Take over what another training learned; it may have trained fewer layers."""

@@ -27,7 +27,7 @@ from veriglot.detectors.reader.detector import (
     read_network,
     save_network,
 )
-from veriglot.encoders.e5 import E5File, Pair, Tokeniser, packed, trained
+from veriglot.encoders.e5 import E5File, Pair, Tokeniser, quantise, trained_matrix
 from veriglot.errors import UsageError
 from veriglot.hub.registry import find
 from veriglot.signatures import file_sha256
@@ -118,7 +118,7 @@ def learned_of(path: Path, file: E5File) -> dict[str, Float32s]:
     """What is in a file of weights, its matrices as they are after training."""
     arrays = read_network(path)
     names = [name.removesuffix(".scales") for name in arrays if name.endswith(".scales")]
-    return arrays | {f"{name}.w": trained(file, arrays, name) for name in names}
+    return arrays | {f"{name}.w": trained_matrix(file, arrays, name) for name in names}
 
 
 def ship(
@@ -182,7 +182,7 @@ def arrays_of(network: ReaderNetwork, file: E5File, pairs: Sequence[Pair]) -> di
     for name, values in network.learned().items():
         if name.startswith("l") and values.ndim == 2:
             added = values - file.dense(name, values.shape[1])
-            arrays[name], arrays[name.removesuffix("w") + "scales"] = packed(added)
+            arrays[name], arrays[name.removesuffix("w") + "scales"] = quantise(added)
         else:
             arrays[name] = values.astype("float16")
     return arrays

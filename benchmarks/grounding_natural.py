@@ -25,7 +25,7 @@ from veriglot.records import Prediction, Span, Status, Word, encode
 from veriglot.training.grounding.examples import read_labelled, script_of_tag
 from veriglot.training.grounding.network import predict, rows_of
 from veriglot.training.grounding.pipeline import calibrate, first_stage, folds_of, is_held_out, second_stage
-from veriglot.training.grounding.synthetic_data import count_words, made_by_rule
+from veriglot.training.grounding.synthetic_data import count_words, synthetic_examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -185,7 +185,7 @@ def main() -> None:
     commonness = count_words(labelled)
     vectors = Lexicon.load(options.weights or Path(str(files("veriglot.detectors.grounding") / "weights")))
     lexicon = Lexicon(commonness.table(), vectors.keys, vectors.vectors)
-    rows = rows_of([*labelled.examples, *made_by_rule(labelled, commonness, options.seed)], lexicon)
+    rows = rows_of([*labelled.examples, *synthetic_examples(labelled, commonness, options.seed)], lexicon)
     network = first_stage(rows, options.seed, say, options.epochs)
     answers = [row for row in rows if row.is_answer]
     held_out = [row for row in rows if is_held_out(row) and not row.is_answer]

@@ -30,7 +30,7 @@ from veriglot.detectors.grounding.document import Lexicon
 from veriglot.training.grounding.examples import read_labelled
 from veriglot.training.grounding.network import predict, rows_of
 from veriglot.training.grounding.pipeline import first_stage, is_held_out
-from veriglot.training.grounding.synthetic_data import count_words, made_by_rule
+from veriglot.training.grounding.synthetic_data import count_words, synthetic_examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -169,7 +169,7 @@ def main() -> None:
     commonness = count_words(labelled)
     vectors = Lexicon.load(Path(str(files("veriglot.detectors.grounding") / "weights")))
     lexicon = Lexicon(commonness.table(), vectors.keys, vectors.vectors)
-    made = [e for e in made_by_rule(labelled, commonness, 1) if new_to(e, seen)]
+    made = [e for e in synthetic_examples(labelled, commonness, 1) if new_to(e, seen)]
     others = [e for e in labelled.examples if e not in answers and new_to(e, seen)]
     people = [*(e for e in others if e.kind != "silver"), *made]
     everything = [*others, *made]

@@ -192,7 +192,7 @@ def test_another_encoder_does_not_read_them(
 
 
 def lesson(tokeniser: Any, response: str, marked: tuple[int, ...] = (), **fields: Any) -> Any:
-    from veriglot.training.reader.network import Lesson
+    from veriglot.training.reader.network import TrainingInput
 
     ids = tokeniser.tokens(response)[0]
     target = np.zeros(len(ids), np.float32)
@@ -200,7 +200,7 @@ def lesson(tokeniser: Any, response: str, marked: tuple[int, ...] = (), **fields
     types = np.where(target > 0, 2, -1)
     defaults = {"weight": np.ones(len(ids), np.float32), "unsupported": bool(marked)}
     pair = tokeniser.pair([], ids, tokeniser.tokens("the inner den")[0])
-    return Lesson(pair, target, types=types, **(defaults | fields))
+    return TrainingInput(pair, target, types=types, **(defaults | fields))
 
 
 @pytest.fixture
@@ -250,7 +250,7 @@ def test_twins_lose_less_the_more_suspect_the_wrong_one_is(encoder: Path) -> Non
     import torch
 
     from veriglot.encoders.e5 import Tokeniser
-    from veriglot.training.reader.network import Read, loss_of
+    from veriglot.training.reader.network import ReaderOutput, loss_of
 
     tokeniser = Tokeniser(encoder)
     lessons = [lesson(tokeniser, "the den"), lesson(tokeniser, "the inn", (1,), twin=True)]
@@ -262,7 +262,7 @@ def test_twins_lose_less_the_more_suspect_the_wrong_one_is(encoder: Path) -> Non
     def twins(margin: float) -> float:
         tokens = torch.zeros(2, length, 7)
         tokens[1, ..., 0] += margin
-        return loss_of(Read(tokens, torch.tensor([0.0, margin]), inside), lessons)[1]["twins"]
+        return loss_of(ReaderOutput(tokens, torch.tensor([0.0, margin]), inside), lessons)[1]["twins"]
 
     assert twins(3.0) < twins(0.0) < twins(-3.0)
     assert twins(0.0) == pytest.approx(0.5 * np.log(2))

@@ -20,8 +20,8 @@ from veriglot.training.grounding.synthetic_data import (
     changed,
     clean_texts,
     count_words,
-    made_by_rule,
     reworded,
+    synthetic_examples,
 )
 
 LANGUAGES = list(WRITERS)
@@ -140,13 +140,13 @@ def test_what_is_drawn_depends_on_the_seed_alone() -> None:
     assert made("en", seed="b") != made("en")
     labelled = Labelled(articles=[a for lang in LANGUAGES for a in articles(lang, 30)], answers=answers(30))
     commonness = count_words(labelled)
-    assert made_by_rule(labelled, commonness, 1) == made_by_rule(labelled, commonness, 1)
-    assert made_by_rule(labelled, commonness, 1) != made_by_rule(labelled, commonness, 2)
+    assert synthetic_examples(labelled, commonness, 1) == synthetic_examples(labelled, commonness, 1)
+    assert synthetic_examples(labelled, commonness, 1) != synthetic_examples(labelled, commonness, 2)
 
 
 def test_every_article_and_answer_keeps_its_group() -> None:
     labelled = Labelled(articles=articles("en", 30), answers=answers(30))
-    examples = made_by_rule(labelled, count_words(labelled), 1)
+    examples = synthetic_examples(labelled, count_words(labelled), 1)
     assert {e.source for e in examples} == {"articles", "answers"}
     by_passage: dict[str, set[str]] = {}
     for example in examples:
@@ -223,7 +223,7 @@ def test_a_share_depends_on_the_text_alone_and_is_even() -> None:
 def test_equal_seeds_make_what_they_always_made() -> None:
     """What shipped weights were trained on can be made again: other examples need other weights."""
     labelled = Labelled(articles=[one for tag in LANGUAGES for one in articles(tag, 40)], answers=answers(40))
-    examples = made_by_rule(labelled, count_words(labelled), 7)
+    examples = synthetic_examples(labelled, count_words(labelled), 7)
     assert len(examples) == 174
     digest = hashlib.sha256("\n".join(map(repr, examples)).encode()).hexdigest()
     assert digest == "ac34950e47623d299528aa61a656b4a34ac2e120eba6fccaf8d8c06ccb86e17a"

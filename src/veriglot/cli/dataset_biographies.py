@@ -27,7 +27,7 @@ from veriglot.datasets.factual import (
     Spread,
     choose,
     given_articles,
-    in_order,
+    order_people,
     wiki_articles,
     write_sets,
 )
@@ -249,7 +249,7 @@ class _FactualSet:
         order, account = self._order, ChoiceAccount()
         with ExitStack() as stack:
             candidates, counts = self._candidates(account.set_aside)
-            ordered = in_order(candidates, order.count, spread=order.spread, groups=order.groups, seed=order.seed)
+            ordered = order_people(candidates, order.count, spread=order.spread, groups=order.groups, seed=order.seed)
             if self._options.articles:
                 source = _given(order, self._options.articles, stack, account.set_aside)
             else:

@@ -1,1 +1,1 @@
-"""Makes the data of a study: queries, biographies, responses, and the account of their quality."""
+"""Makes the data of a study: queries, biographies, responses, and their quality measures."""

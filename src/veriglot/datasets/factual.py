@@ -1,7 +1,7 @@
-"""Factual sets of biographies (Kang et al.): people and their articles, and responses against them and each other.
+"""Factual data sets of biographies (Kang et al.): responses compared with articles, and with each other.
 
-Section 2.2: responses in the wrong language are left out, the others are held against the article on the person, or
-against the other samples of the same prompt. What is left out here stands beside the sets with its reason.
+Section 2.2: responses in the wrong language are removed; the others are compared with the article about the person, or
+with the other samples of the same prompt. Removed responses are in a file of their own, with the reason.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from veriglot.wikipedia.api import AnswerCache, Wikipedia
 
-    Articles = dict[str, Reference | str]  # that of a person, or why there is none
+    Articles = dict[str, Reference | str]  # the article about a person, or why there is none
 
 __all__ = [
     "ArticleSource",
@@ -47,15 +47,15 @@ __all__ = [
     "RejectedPerson",
     "choose",
     "given_articles",
-    "in_order",
+    "order_people",
     "wiki_articles",
     "write_sets",
 ]
 
 Spread = Literal["diverse", "top", "given"]
 _ITEM = re.compile(r"Q\d+")
-_IMPOSSIBLE = frozenset("|\n")  # what a wiki cannot even be asked for
-_BATCH = 20  # people who are looked up together; a Wikipedia gives so many pages in one answer
+_IMPOSSIBLE = frozenset("|\n")  # invalid in titles of a wiki
+_BATCH = 20  # people in one lookup: pages in one answer of Wikipedia
 _VERSION = 1  # of the manifest
 
 
@@ -63,17 +63,17 @@ ArticleSource = Callable[[Sequence[NamedPerson], str], "Articles"]
 """By id of the person: the article in a language, or why there is none (such as `missing`)."""
 
 
-def in_order(
+def order_people(
     candidates: Sequence[NamedPerson], count: int, *, spread: Spread = "diverse", groups: int = 10, seed: int = 0
 ) -> list[NamedPerson]:
-    """All candidates in the order in which they are tried until `count` of them have what it takes.
+    """All candidates in the order in which they are tried until `count` of them have enough articles.
 
     Args:
         candidates: in the order of their file.
-        count: how many are wanted.
-        spread: `diverse` takes as many from each of `groups` groups of equal size by page views (Kang et al., section
-            3: "based on diverse page view counts"), and keeps the others in reserve, in an order drawn by a hash; `top`
-            takes those that are read most; `given` keeps the order.
+        count: number of people.
+        spread: `diverse` takes equally many from each of `groups` groups of equal size by page views (Kang et al.,
+            section 3: "based on diverse page view counts"), with the others in reserve, in an order that a hash draws;
+            `top` takes those with the most page views; `given` keeps the order.
         groups, seed: of the draw.
 
     Raises:
@@ -90,13 +90,13 @@ def in_order(
 
 
 def wiki_articles(wiki: Callable[[str], Wikipedia], *, part: Part = "text") -> ArticleSource:
-    """Articles as Wikipedias have them now.
+    """Current articles of Wikipedias.
 
-    A redirect to an article that Wikidata knows as another item's is no article on them.
+    A redirect to an article about another Wikidata item does not count as an article.
 
     Args:
-        wiki: the Wikipedia of a language tag; asked once for each.
-        part: what of an article is the reference (Kang et al.: "the full-page content", section 3).
+        wiki: the Wikipedia of a language tag; called once for each.
+        part: the part of an article that is the reference (Kang et al.: "the full-page content", section 3).
     """
     wiki = cache(wiki)
 
@@ -131,13 +131,13 @@ def _reference(person: str, tag: str, row: Article | Absent | None, part: Part) 
 def given_articles(
     rows: Iterable[Reference | FailedRow], shelf: AnswerCache, note: Callable[[FailedRow | Reference], None]
 ) -> ArticleSource:
-    """Put articles of files on a shelf, by person and language; memory does not grow with them.
+    """Store articles from files by person and language, in constant memory.
 
     Args:
-        rows: references whose `meta` has the `item` that they are about.
-        shelf: where they are put; a new one.
-        note: told of each row that cannot be used: one that could not be read, that names no item, or a second about
-            the same person in the same language.
+        rows: references with the `item` that they are about in `meta`.
+        shelf: an empty store for them.
+        note: callback for each unusable row: one that could not be read, that has no item, or a second one about the
+            same person in the same language.
     """
     for row in rows:
         item = row.meta.get("item") if isinstance(row, Reference) else None
@@ -153,7 +153,7 @@ def given_articles(
     def articles_of(people: Sequence[NamedPerson], tag: str) -> Articles:
         articles: Articles = {}
         for person in people:
-            ids = (f"{person.id}-{each}" for each in (tag, tag.partition("-")[0]))  # a file may say `zh` for `zh-Hans`
+            ids = (f"{person.id}-{each}" for each in (tag, tag.partition("-")[0]))  # a file may have `zh` for `zh-Hans`
             encoded = next(filter(None, map(shelf.get, ids)), None)
             articles[person.id] = (
                 _named(msgspec.json.decode(encoded, type=Reference), person.id, tag) if encoded else "missing"
@@ -164,21 +164,20 @@ def given_articles(
 
 
 def _named(reference: Reference, person: str, tag: str) -> Reference:
-    """The reference under the id that the prompt has too."""
+    """The reference with the same id as the prompt."""
     return replace(reference, id=f"{person}-{tag}", language=tag, meta={**reference.meta, "item": person})
 
 
 class RejectedPerson(Record, omit_defaults=True):
-    """A person who was looked up and not taken, or an article that is not there or cannot be used.
+    """A person who was looked up and not chosen, or an article that is missing or unusable.
 
     Attributes:
-        id: of the person; empty where an article does not say.
-        reason: `articles` (of a person: too few), else of an article: `missing`, `disambiguation`, `no text`,
-            `invalid title`, `not an article`, `redirect`, `another item`, `no title`, `no name`, `too short`,
-            `unusable`.
+        id: of the person; empty if an article does not have it.
+        reason: of a person `articles` (too few); of an article `missing`, `disambiguation`, `no text`, `invalid title`,
+            `not an article`, `redirect`, `another item`, `no title`, `no name`, `too short`, `unusable`.
         languages: languages without an article, with the reason; of a person.
         language: of the article.
-        detail: the same in words.
+        detail: the reason as a sentence.
     """
 
     id: str
@@ -189,13 +188,13 @@ class RejectedPerson(Record, omit_defaults=True):
 
 
 class ChoiceAccount(msgspec.Struct):
-    """The account of a choice, filled while it goes on.
+    """Counts of the choice of people, updated while it runs.
 
     Attributes:
         looked_up: people who were looked up.
-        chosen: of them, who were taken.
-        set_aside: who were not, and articles that people of the set lack.
-        lacking: language -> reason -> how many of those looked up lack an article.
+        chosen: of them, those who were chosen.
+        set_aside: those who were not, and missing articles of chosen people.
+        lacking: language -> reason -> number of people without an article, of those looked up.
     """
 
     looked_up: int = 0
@@ -215,19 +214,19 @@ def choose(
     also: Sequence[str] = (),
     min_characters: int = 0,
 ) -> Iterator[tuple[NamedPerson, dict[str, Reference]]]:
-    """The first `count` people who have a usable article in enough of the languages, with their articles by language.
+    """The first `count` people with a usable article in enough of the languages, with their articles by language.
 
     Args:
-        candidates: in the order in which they are tried (`in_order`).
-        source, languages, count: of their articles, of the set, and how many people.
-        account: is filled.
-        at_least: in how many of the languages there has to be an article; None for all (Kang et al., section 3).
-        also: further languages whose articles are taken along where they are, such as English.
-        min_characters: shorter articles count as none; code points.
+        candidates: in the order in which they are tried (`order_people`).
+        source, languages, count: source of articles, languages of the data set, number of people.
+        account: gets the counts.
+        at_least: minimum number of languages with an article; None for all (Kang et al., section 3).
+        also: further languages whose articles are added if they exist, such as English.
+        min_characters: shorter articles do not count; code points.
 
     Raises:
-        UsageError: no language, or a number that is not from 1 to theirs.
-        Whatever `source` raises.
+        UsageError: there is no language, or `at_least` is not between 1 and their number.
+        Any exception of `source`.
     """
     needed = len(languages) if at_least is None else at_least
     if not 1 <= needed <= len(languages):
@@ -262,10 +261,10 @@ _Reason = Literal["empty", "undetected", "language"]
 
 
 class Verdict(Record):
-    """The language that a response is in, with its confidence (0 to 1), where it can be told.
+    """The detected language of a response, with its confidence (0 to 1).
 
-    The reason why it is set aside is `empty` (it holds no letter), `undetected` (its language cannot be told; *Valid %*
-    of Kang et al. counts the others), `language` (another one; their *Acc.*), or None where it stays.
+    A removed response has a reason: `empty` (no letter), `undetected` (the language cannot be detected; *Valid %* of
+    Kang et al. counts the others), `language` (another one; their *Acc.*). Others have None.
     """
 
     language: str | None
@@ -275,7 +274,7 @@ class Verdict(Record):
 
 
 def verdict_on(response: str, asked: str) -> Verdict:
-    """Judge one response by the language that was asked for; the script may be another."""
+    """Check the language of one response against the requested one; the script may differ."""
     if not any(char.isalpha() for char in response):
         return Verdict(None, None, "empty", "it holds no letter")
     identified = identify(response)
@@ -288,12 +287,12 @@ def verdict_on(response: str, asked: str) -> Verdict:
 
 
 class FactualCell(msgspec.Struct):
-    """One model in one language.
+    """Counts of one model in one language.
 
-    `asked` are prompts times samples: calls that `failed` after every retry, and `responses`: those `accepted`, and
-    those set aside (see `Verdict`). Of those accepted, `alone` have no sister among them, `pairs` and `cross` are their
-    rows against sisters and the article in the other language, and `labelled` have labels. Tokens are of all responses,
-    as the server counted them or estimated; so is `quality` (Kang et al., Table 1), None where there are none.
+    `asked` are prompts times samples: calls that `failed` after all retries, and `responses`, which are `accepted` or
+    removed (see `Verdict`). Of those accepted, `alone` are the only ones of their prompt; `pairs` and `cross` are their
+    rows against other samples and against the article in the other language; `labelled` have labels. Tokens of all
+    responses are counted by the server or estimated; so is `quality` (Kang et al., Table 1), None without responses.
     """
 
     model: str
@@ -318,7 +317,7 @@ _UNSUMMED = {"model", "language", "quality"}
 
 
 class _RejectedResponse(Record):
-    """A response that was set aside: the whole sample, so that nobody is bound to our reason."""
+    """A removed response: the whole sample, so that users can decide differently."""
 
     id: str
     model: str
@@ -330,10 +329,10 @@ class _RejectedResponse(Record):
 
 
 class Labels:
-    """What annotators said of responses, by id of the row of `reference.jsonl`.
+    """Annotations of responses, by id of the row of `reference.jsonl`.
 
     Args:
-        samples: annotated rows, in any order. Their text has to be that of the response; nothing else is read.
+        samples: annotated rows, in any order. The text must be that of the response; nothing else is read.
     """
 
     def __init__(self, samples: Iterable[Sample] = ()) -> None:
@@ -341,7 +340,7 @@ class Labels:
         self._used: dict[str, bool] = {}  # whether the text is the row's, by id
 
     def of(self, sample: Sample) -> tuple[Annotation, ...]:
-        """The annotations of a response; none where nobody labelled it, or another text under its id."""
+        """The annotations of a response; none if it has no labels, or if the labelled text differs."""
         labelled = self._given.get(sample.id)
         if labelled is None:
             return ()
@@ -349,14 +348,14 @@ class Labels:
         return labelled.annotations if self._used[sample.id] else ()
 
     def account(self) -> dict[str, int]:
-        """How many were given and used, belong to another text, or to no row of the set."""
+        """Number of given and used labels, of labels for another text, and of labels for no row of the data set."""
         given, used = len(self._given), sum(self._used.values())
         counts = {"given": given, "used": used, "of_another_text": len(self._used) - used}
         return counts | {"of_no_row": given - len(self._used)}
 
 
 class _SetJob(msgspec.Struct):
-    """The sets in the making; see `write_sets`."""
+    """State of `write_sets`."""
 
     shelf: ArticleStore
     languages: Sequence[str]
@@ -372,7 +371,7 @@ class _SetJob(msgspec.Struct):
         self.rows[name] += 1
 
     def read(self, model: str, path: Path) -> None:
-        """All responses of one model."""
+        """Read all responses of one model."""
         samples = (sample_from(decode_json(line)) for line in JsonLines(path).lines())
         for _, rows in groupby(samples, key=lambda sample: sample.meta["query"]):
             self._prompt(model, list(rows))
@@ -388,7 +387,7 @@ class _SetJob(msgspec.Struct):
         return self.tallies.setdefault((model, language), (FactualCell(model, language), QualityTally()))[0]
 
     def _count(self, cell: FactualCell, sample: Sample, verdict: Verdict) -> None:
-        """Count a response with what was found of its language, and its tokens."""
+        """Count a response with its language verdict and its tokens."""
         cell.asked += 1
         cell.responses += 1
         cell.accepted += verdict.reason is None
@@ -401,7 +400,7 @@ class _SetJob(msgspec.Struct):
         self.tallies[cell.model, cell.language][1].add(sample)
 
     def _prompt(self, model: str, rows: list[Sample]) -> None:
-        """The samples of one prompt."""
+        """Write the samples of one prompt."""
         tag = rows[0].language or ""
         cell = self._cell(model, tag)
         accepted = []
@@ -429,34 +428,34 @@ class _SetJob(msgspec.Struct):
                 self._write(f"{self.cross}.jsonl", replace(sample, id=id_, evidence=(other.evidence,), meta=meta))
                 cell.cross += 1
             self.without_cross += crosses and other is None
-        for sample, sister in permutations(accepted, 2):
-            self._write("pairs.jsonl", _pair(sample, sister))
+        for sample, second in permutations(accepted, 2):
+            self._write("pairs.jsonl", _pair(sample, second))
             cell.pairs += 1
 
 
 def _marked(sample: Sample, verdict: Verdict) -> Sample:
-    """The response with what was found of it. `group` keeps all rows of a person on one side of a bench's split."""
+    """The response with its verdict. `group` has all rows of a person in one part of a bench's split."""
     notes = {"group": sample.meta["person"], "identified": verdict.language, "identified_with": verdict.confidence}
     if refuses(sample.response, sample.language):
         notes["refused"] = True
     return replace(sample, meta=sample.meta | notes)
 
 
-def _pair(sample: Sample, sister: Sample) -> Sample:
-    """A response with one sister in place of evidence."""
+def _pair(sample: Sample, second: Sample) -> Sample:
+    """A response with another sample of its prompt as evidence."""
     meta = {key: sample.meta[key] for key in ("group", "person", "name", "query")}
-    suffix = f"{sister.generator.seed}" if sister.generator is not None else sister.id
+    suffix = f"{second.generator.seed}" if second.generator is not None else second.id
     return replace(
         sample,
         id=f"{sample.id}/vs/{suffix}",
-        evidence=(Evidence(sister.response, language=sister.language),),
+        evidence=(Evidence(second.response, language=second.language),),
         annotations=(),
-        meta={**meta, "response": sample.id, "sister": sister.id},
+        meta={**meta, "response": sample.id, "sister": second.id},
     )
 
 
 class _WrittenFile(Record):
-    """A file of the set: its rows, size in bytes, and SHA-256."""
+    """A file of the data set: number of rows, size in bytes, and SHA-256."""
 
     rows: int
     size: int
@@ -464,20 +463,20 @@ class _WrittenFile(Record):
 
 
 class FactualManifest(Record):
-    """The account of a set.
+    """Manifest of a data set.
 
     Attributes:
         veriglot: version that made it.
-        made_by: every setting that changes the set, with the versions of the prompts and of what judges languages.
-        made_from: SHA-256 of the responses, articles and labels that the sets were made from.
-        people: how many were found, looked up, chosen, and set aside.
-        articles: language -> reason -> how many of those looked up lack a usable article.
+        made_by: every setting that changes the data set, with versions of prompts and of language detection.
+        made_from: SHA-256 of the responses, articles and labels that it was made from.
+        people: number of people in the candidates, looked up, chosen, and not chosen.
+        articles: language -> reason -> number of people without a usable article, of those looked up.
         cells: counts by model and language.
         total: the sum of their counts.
         labels: labels given and used.
-        without_cross: kept responses without an article in the other language.
-        money: what all calls cost at the prices given; None without prices.
-        files: name -> what it holds.
+        without_cross: accepted responses without an article in the other language.
+        money: cost of all calls at the given prices; None without prices.
+        files: each file by name.
         version: of this format.
     """
 
@@ -506,25 +505,26 @@ def write_sets(
     labelled: Sequence[Path] = (),
     prices: tuple[float, float] | None = None,
 ) -> FactualManifest:
-    """Make the sets of all responses, and `manifest.json`; what was made from the same before is left as it is.
+    """Write the data sets of all responses, and `manifest.json`; unchanged inputs leave them as they are.
 
-    `reference.jsonl` has every kept response against the article in its language, with its sisters in `meta.samples`;
-    `CROSS.jsonl` against the article in another language; `pairs.jsonl` against each of its sisters; `rejected.jsonl`
-    has those that were set aside. Each file appears when it is whole.
+    `reference.jsonl` has every accepted response with the article in its language as evidence, and the other samples of
+    its prompt in `meta.samples`; `CROSS.jsonl` has the article in another language; `pairs.jsonl` has each of the other
+    samples; `rejected.jsonl` has the removed responses. Each file appears only when it is complete.
 
     Args:
         root: the folder, which has `articles.jsonl`.
-        responses: name of the model -> its responses, as `responses` writes them under the design `runs`, whose rows
-            of one prompt stand together; failed calls beside them.
-        account: of the choice of people: `made_by`, with the `languages` of the set, `people` and `articles`.
-        settings: what else changes the sets.
-        cross: tag of the other language; None for no such set.
+        responses: name of the model -> its responses, as `responses` writes them under the design `runs`, with the rows
+            of one prompt next to each other; failed calls are in a file beside them.
+        account: counts of the choice of people: `made_by`, with the `languages` of the data set, `people` and
+            `articles`.
+        settings: other settings that change the data sets.
+        cross: tag of the other language; None for no such file.
         labels: annotated rows of `reference.jsonl`, in any order.
-        labelled: the files that they are from.
+        labelled: the files of the labels.
         prices: of a million tokens of prompts and of replies.
 
     Raises:
-        InputError: a row of responses is no sample.
+        InputError: a row of responses is not a sample.
     """
     path, order = root / "manifest.json", account["made_by"]
     failed = [beside(output, ".failed.jsonl") for output in responses.values()]
@@ -537,7 +537,7 @@ def write_sets(
         whole = all(sizes[name] == written.size for name, written in before.files.items())
         if whole and before.version == _VERSION and before.made_from == made_from:
             return before
-    path.unlink(missing_ok=True)  # first: an old account must at no moment stand beside new sets
+    path.unlink(missing_ok=True)  # first, so that an old manifest is never beside new files
     names = ["reference.jsonl", *([f"{cross}.jsonl"] if cross is not None else []), "pairs.jsonl", "rejected.jsonl"]
     with ExitStack() as stack:
         shelf = stack.enter_context(ArticleStore(root / "articles.jsonl"))
@@ -573,7 +573,7 @@ def write_sets(
 
 
 class ArticleStore:
-    """The references of a file of JSON lines, by id; memory holds where each begins, as they may be half a gigabyte.
+    """References of a file of JSON lines, by id; in memory are only offsets, because a file may have half a gigabyte.
 
     Args:
         path: the file, which must not change meanwhile.

@@ -1,4 +1,4 @@
-"""The generation job: rows planned, made by a model or by rule, checked and written, with rejections and account."""
+"""The generation job: planned rows are made by a model or by rule, checked and written, with rejections and counts."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ __all__ = [
     "account_path",
     "converse",
     "generate",
-    "in_waves",
     "ranked",
     "read_account",
     "rejected_path",
+    "run_conversations",
 ]
 
 
@@ -48,14 +48,14 @@ _line_of = msgspec.json.Encoder(order="deterministic").encode  # equal for equal
 
 
 class RunOptions(TypedDict, total=False):
-    """How a job runs, whatever it makes.
+    """Options of every job.
 
     Attributes:
-        inputs: paths of the files that the rows come from; other content refuses to continue.
+        inputs: paths of the input files; a job with changed inputs does not continue.
         options: further settings that change the rows.
-        restart: make the output anew.
-        retry: make it anew from its first failed row on.
-        seen: called for every row that this call added.
+        restart: make the output again from the start.
+        retry: make it again from its first failed row on.
+        seen: callback for every row that this call added.
     """
 
     inputs: Sequence[str]
@@ -78,23 +78,23 @@ def generate(
     finish: Callable[[Path, Path], None] | None = None,
     **run: Unpack[RunOptions],
 ) -> Tally:
-    """Make one output, or what is missing of it; see `Checkpoint`.
+    """Make one output, or its missing rows; see `Checkpoint`.
 
     Args:
         output: JSON lines.
-        rows: what is planned, the same at each call.
+        rows: the planned rows, the same at each call.
         work: gets the rows that are not done, and yields one record or one `FailedRow` for each, in order.
         signature: of what makes the records.
-        settings: every setting that changes them; a record among them counts as its JSON.
-        maker: what the signature is of, in one word for messages.
-        made: the type of the records, where these are split: their samples go to `output`, their rejections to
+        settings: every setting that changes them; a record in it counts as its JSON.
+        maker: one word for the owner of the signature, in messages.
+        made: the type of records that contain samples and rejections: samples go to `output`, rejections to
             `rejected_path(output)`.
-        counts: begins the counts of a language, for the account of such records; None for no account.
-        finish: makes `output` from the records otherwise; None where they are the output.
+        counts: makes the counts of a language, for the account of such records; None for no account.
+        finish: makes `output` from the records in another way; None if the records are the output.
         run: see `RunOptions`.
 
     Raises:
-        UsageError: the output was begun differently.
+        UsageError: the output was begun with other settings.
     """
     simple = {
         key: value if value is None or isinstance(value, str | int | float) else _line_of(value).decode()
@@ -113,19 +113,19 @@ def generate(
     return checkpoint.run(rows, work, seen=run.get("seen"))
 
 
-# Conversations: work that asks several times, one answer leading to the next question, for many rows at once.
+# Conversations: rows with several calls, where a question depends on earlier answers; many rows at the same time.
 
 
 _AHEAD = 8
 
 
 class LanguageModel(StrictRecord):
-    """A model that is asked to make something, or to check it.
+    """A model that makes or checks something.
 
     Attributes:
-        model: as its server names it.
-        settings: how it generates.
-        seed: of the calls; each further attempt takes the next number.
+        model: its name on the server.
+        settings: generation settings.
+        seed: of the calls; each further attempt adds 1.
     """
 
     model: str
@@ -134,33 +134,32 @@ class LanguageModel(StrictRecord):
 
     @property
     def described(self) -> dict[str, object]:
-        """What a job says of it among its settings."""
+        """Its part of the settings of a job."""
         return {"model": self.model, "settings": self.settings, "seed": self.seed}
 
     def asked(self, prompt: str, *, attempt: int = 1, answer: type[msgspec.Struct] | None = None) -> Request:
-        """What is sent to it.
+        """The request to the model.
 
         Args:
             prompt: the message.
-            attempt: which try it is, from 1.
-            answer: what it has to answer with, as JSON; None for text.
+            attempt: number of the attempt, from 1.
+            answer: schema of the JSON answer; None for text.
         """
         seed = None if self.seed is None and attempt == 1 else (self.seed or 0) + attempt - 1
         schema = None if answer is None else schema_of(answer)
         return Request(self.model, (Message("user", prompt),), seed=seed, settings=self.settings, schema=schema)
 
 
-def in_waves(
+def run_conversations(
     client: Client, rows: Iterable[R], work: Callable[[R], Generator[tuple[Request, ...], list[Reply], T]], *, jobs: int
 ) -> Iterator[T | FailedRow]:
-    """Do the same work for every row, `8 * jobs` rows at a time and `jobs` calls at the same time; see `converse`.
+    """Run `work` for every row, with `8 * jobs` rows and `jobs` calls at the same time; see `converse`.
 
     Yields:
-        The result of each row, with what it cost where it has `UsageFields`; a failed row where a call gave nothing
-        after all its retries.
+        The result of each row, with its cost if it has `UsageFields`; a failed row if a call failed after all retries.
 
     Raises:
-        ModelError: one that every further request would meet as well, as `ask_all`.
+        ModelError: an error that every further request would have too, as in `ask_all`.
     """
 
     def paid(row: R) -> Generator[tuple[Request, ...], list[Answer], T | FailedRow]:
@@ -189,13 +188,13 @@ def converse(
     *,
     block: int,
 ) -> Iterator[T]:
-    """Do the same work for every row. In each wave, all rows of a block have their next questions asked together.
+    """Run the same dialogue for every row. In each wave, the next questions of all rows of a block are asked together.
 
     Args:
-        rows: read a block at a time.
-        work: yields the questions that it needs answered now, gets their answers, and returns the row's result.
+        rows: read in blocks.
+        work: yields the questions that it needs next, gets their answers, and returns the row's result.
         ask: one answer per question, in order.
-        block: rows at a time.
+        block: number of rows in a block.
 
     Yields:
         One result per row, in order.
@@ -220,8 +219,8 @@ def converse(
             next(answered, None)  # so that its threads end now
 
 
-def in_its_language(sample: Sample, texts: Iterable[str], refusal: str) -> Sample | FailedRow:
-    """The sample with its language, told from the first text that tells it where none is stated; or the refusal."""
+def with_language(sample: Sample, texts: Iterable[str], refusal: str) -> Sample | FailedRow:
+    """The sample with its language; if it has none, detected from the first possible text; or else a failed row."""
     if sample.language is not None:
         return sample
     identified = next(filter(None, map(identify, filter(str.strip, texts))), None)
@@ -231,7 +230,7 @@ def in_its_language(sample: Sample, texts: Iterable[str], refusal: str) -> Sampl
 
 
 class UsageFields(Record, kw_only=True):
-    """A record that says what it cost, in fields of its own; see `Usage`."""
+    """A record with its cost in fields of its own; see `Usage`."""
 
     calls: int = 0
     tokens_in: int = 0
@@ -239,21 +238,21 @@ class UsageFields(Record, kw_only=True):
 
     @property
     def usage(self) -> Usage:
-        """What it cost."""
+        """The cost in tokens."""
         return Usage(self.calls, self.tokens_in, self.tokens_out)
 
     def money(self, price_in: float, price_out: float) -> float:
-        """What it cost, at prices for a million tokens of prompts and of replies, in the prices' currency."""
+        """The cost in money, at prices for a million tokens of prompts and of replies, in the prices' currency."""
         return (self.tokens_in * price_in + self.tokens_out * price_out) / 1e6
 
 
 class Account(Record, Generic[U]):
-    """What a run gave and cost.
+    """Results and cost of a run.
 
     Attributes:
         languages: by BCP 47 tag, in the order of the tags.
-        total: all languages together; what it cost includes what was spent on failed rows, which are in no language.
-        failed: rows that came to nothing because a call gave nothing, or that could not be read.
+        total: all languages together; its cost includes failed rows, which are in no language.
+        failed: rows without a result, because a call failed or because they could not be read.
     """
 
     languages: dict[str, U]
@@ -262,19 +261,19 @@ class Account(Record, Generic[U]):
 
 
 class _Counts(Protocol):
-    """Counts of a language, row by row; memory does not grow with them."""
+    """Counts of a language, updated row by row in constant memory."""
 
     usage: Usage
 
     def add(self, row: Any, /) -> None:
-        """Count one row, but for what it cost."""
+        """Count one row, without its cost."""
 
     def account(self) -> UsageFields:
         """The counts so far."""
 
 
 def _account_of(rows: Iterable[Any], counts: Callable[[], _Counts], failed: int, lost: Usage) -> Account[UsageFields]:
-    """Account for what was made, row by row, and for what was spent on failed rows."""
+    """Counts of all rows, and the cost of failed rows."""
     languages: dict[str, _Counts] = {}
     total = counts()
     for row in rows:
@@ -286,12 +285,12 @@ def _account_of(rows: Iterable[Any], counts: Callable[[], _Counts], failed: int,
 
 
 def ranked(counts: Mapping[str, int]) -> dict[str, int]:
-    """Counts, the most frequent first, then by name."""
+    """Counts, the highest first, then by name."""
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def apportioned(weights: Mapping[str, float], whole: int) -> dict[str, int]:
-    """Whole numbers in proportion to weights that sum to `whole`, by largest remainders (the first of equal ones)."""
+    """Integers in proportion to weights, with the sum `whole`, by largest remainders (the first of equal ones)."""
     total = sum(weights.values())
     exact = {name: whole * weight / total for name, weight in weights.items()} if total else {}
     parts = {name: int(share) for name, share in exact.items()}
@@ -301,22 +300,22 @@ def apportioned(weights: Mapping[str, float], whole: int) -> dict[str, int]:
 
 
 def account_path(output: Path) -> Path:
-    """Where the account of an output is."""
+    """Path of the account of an output."""
     return beside(output, ".account.json")
 
 
 def read_account(output: Path, type_: type[T]) -> T:
-    """The account that lies beside an output."""
+    """Read the account of an output."""
     return msgspec.json.decode(account_path(output).read_bytes(), type=type_)
 
 
 def rejected_path(output: Path) -> Path:
-    """Where the rejections of an output are."""
+    """Path of the rejections of an output."""
     return beside(output, ".rejected.jsonl")
 
 
 def _split(type_: type[msgspec.Struct], counts: Callable[[], _Counts] | None, rows: Path, target: Path) -> None:
-    """Split JSON lines of what was made into samples (`target`), rejections and the account."""
+    """Split JSON lines of made records into samples (`target`), rejections and the account."""
     output = final_path(target)
     decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(type_)
 

@@ -1,6 +1,6 @@
-"""Near-duplicates: n-gram sets of texts, candidates by MinHash (`Buckets`) or exactly (`similar_pairs`), verdicts.
+"""Near-duplicates: n-gram sets of texts, candidates by MinHash (`Buckets`) or exactly (`similar_pairs`), comparison.
 
-Two texts are as similar as their sets of character n-grams (`shingles`). Groups are chains of similar texts.
+The similarity of two texts is that of their sets of character n-grams (`shingles`). Groups are chains of similar texts.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ K = TypeVar("K", int, str)
 
 # Texts as sets of character n-grams, many texts at once.
 #
-# Case, width, digits (every one counts as 0), punctuation and white space make no difference. An n-gram has 5
-# characters, or 3 where most letters are Chinese, Japanese or Korean; a shorter text is one n-gram.
+# Case, width, digits (all are replaced by 0), punctuation and white space are ignored. An n-gram has 5 characters, or 3
+# if most letters are Chinese, Japanese or Korean; a shorter text is one n-gram.
 
 
 SHINGLES_VERSION = "char-5-3@1"
@@ -62,12 +62,12 @@ _PRIME = np.uint64(0x100000001B3)
 
 @cache
 def dense_table() -> Bools:
-    """Whether a code point is of a script whose letters are syllables or words."""
+    """For each code point, whether its script has letters for syllables or words."""
     return np.array([name in _DENSE for name in script_names()])[script_table()]
 
 
 def shingles(texts: Sequence[str]) -> tuple[UInt64s, Int64s]:
-    """The n-grams of all texts, one text after another, and where those of each begin, with the end of the last."""
+    """The n-grams of all texts, one text after another, and their start offsets, with the total number at the end."""
     codes, starts, ends = _plain(texts)
     dense = np.concatenate([[0], np.cumsum(dense_table()[codes])])
     is_dense = 2 * (dense[ends] - dense[starts]) > ends - starts
@@ -86,7 +86,7 @@ def shingles(texts: Sequence[str]) -> tuple[UInt64s, Int64s]:
 
 
 def _plain(texts: Sequence[str]) -> tuple[UInt32s, Int64s, Int64s]:
-    """Letters, marks, zeros for digits and single spaces of all texts, and where each text begins and ends."""
+    """Letters, marks, zeros for digits and single spaces of all texts, and the start and end of each text."""
     composed = [text if text.isascii() else unicodedata.normalize("NFC", text) for text in texts]
     lengths = np.array([len(text) for text in composed], np.int64)
     codes = fold_codes(code_points("\n".join([*composed, ""])))
@@ -97,9 +97,9 @@ def _plain(texts: Sequence[str]) -> tuple[UInt32s, Int64s, Int64s]:
     codes = np.where(kinds & Kind.DIGIT != 0, np.uint32(_ZERO), codes)
     codes = np.where(is_word, codes, np.where(is_border, np.uint32(_BORDER), np.uint32(_SPACE)))
     after_word = np.concatenate([[False], is_word[:-1]])
-    chosen = is_word | is_border | after_word  # of what is between words, the first
+    chosen = is_word | is_border | after_word  # of characters between words, only the first
     codes, is_border = codes[chosen], is_border[chosen]
-    chosen = ~((codes == _SPACE) & np.concatenate([is_border[1:], [True]]))  # and nothing at the end
+    chosen = ~((codes == _SPACE) & np.concatenate([is_border[1:], [True]]))  # and none at the end
     codes, is_border = codes[chosen], is_border[chosen]
     ends = np.flatnonzero(is_border)
     return codes, np.concatenate([[0], ends[:-1] + 1]).astype(np.int64), ends.astype(np.int64)
@@ -112,7 +112,7 @@ def shingle_sets(texts: Sequence[str]) -> list[UInt64s]:
 
 
 def jaccard_with(text: UInt64s, others: Sequence[UInt64s]) -> Float64s:
-    """Jaccard similarity (shared over all n-grams, 0 to 1) of one text to each of others, by their `shingle_sets`."""
+    """Jaccard similarity (0 to 1) of one text to each of others, by their `shingle_sets`."""
     sizes = np.array([len(other) for other in others], np.int64)
     if not len(text) or not len(others):
         return np.zeros(len(others))
@@ -124,7 +124,7 @@ def jaccard_with(text: UInt64s, others: Sequence[UInt64s]) -> Float64s:
 
 
 def hash64(*texts: str) -> int:
-    """64 bits that stand for texts; each is framed by its length. Of 50 million two collide with p = 7e-5."""
+    """A 64-bit hash of texts, each with its length. With 50 million texts, p = 7e-5 for a collision."""
     hasher = blake2b(digest_size=8)
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")
@@ -133,7 +133,7 @@ def hash64(*texts: str) -> int:
 
 
 def mixed(values: UInt64s) -> UInt64s:
-    """Every bit of a number spread over all bits of the result; one to one (the finaliser of splitmix64)."""
+    """A bijective mix of the bits of each number (the finaliser of splitmix64)."""
     values = values + np.uint64(0x9E3779B97F4A7C15)
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -141,7 +141,7 @@ def mixed(values: UInt64s) -> UInt64s:
 
 
 class UnionFind(Generic[K]):
-    """Disjoint groups of keys, each named by its smallest key. Keys that were never united take no memory."""
+    """Disjoint groups of keys, each named by its smallest key. Single keys take no memory."""
 
     def __init__(self) -> None:
         self._parents: dict[K, K] = {}
@@ -157,14 +157,14 @@ class UnionFind(Generic[K]):
         return key
 
     def unite(self, first: K, second: K) -> None:
-        """Make one group of two."""
+        """Merge two groups."""
         low, high = sorted((self.root(first), self.root(second)))
         if low != high:
             self._parents[high] = low
 
 
 def text_keys(sample: Sample) -> list[str]:
-    """What a sample has in common with others of its text: the response, a named group, any passage of evidence."""
+    """Keys that a sample shares with others of its text: the response, a named group, every passage of evidence."""
     group = sample.meta.get("group")
     named = [f"group:{group}"] if isinstance(group, str | int) else []
     passages = [digest(["evidence", passage])[:16] for passage in sample.passages if passage.strip()]
@@ -172,7 +172,7 @@ def text_keys(sample: Sample) -> list[str]:
 
 
 def texts_of(keys: Sequence[Sequence[str]]) -> list[str]:
-    """The text of each sample from its keys, of which one that two share is enough: the least key of all of them."""
+    """The text of each sample from its keys, as the smallest key of all linked samples; one common key links two."""
     groups = UnionFind[str]()
     for first, *others in keys:
         for other in others:
@@ -181,20 +181,19 @@ def texts_of(keys: Sequence[Sequence[str]]) -> list[str]:
 
 
 def equal_runs(ordered: Numbers) -> Iterator[tuple[int, int]]:
-    """Where two or more equal values stand in a row, half-open."""
+    """Ranges of two or more equal neighbours, half-open."""
     borders = np.concatenate([[True], ordered[1:] != ordered[:-1], [True]])
     edges = np.flatnonzero(borders[: len(ordered) + 1])
     return ((int(start), int(end)) for start, end in pairwise(edges) if end - start > 1)
 
 
-# Which of some thousands of lines belong together: every pair that is similar enough, without fail, since MinHash
-# misses a pair now and then.
+# Groups in some thousands of lines: all similar pairs are compared, because MinHash sometimes misses a pair.
 
 
 def groups_of(columns: Sequence[Sequence[str]], near: float) -> Int64s:
     """The group of each line, numbered by its first line.
 
-    Lines are in one group where any of their texts are equal or similar, or where a chain of such lines joins them.
+    Lines are in one group if any of their texts are equal or similar, or if a chain of such lines links them.
 
     Args:
         columns: texts of each line, such as all sources and all targets.
@@ -208,7 +207,7 @@ def groups_of(columns: Sequence[Sequence[str]], near: float) -> Int64s:
 
 
 def similar_pairs(texts: Sequence[str], near: float) -> Iterator[tuple[int, int]]:
-    """Every pair of texts that are similar, and enough of those that are equal to join them; the earlier first."""
+    """Every pair of similar texts, and enough pairs of equal ones to link them; the earlier text first."""
     first_of: dict[str, int] = {}
     for number, text in enumerate(texts):
         first = first_of.setdefault(text, number)
@@ -225,17 +224,17 @@ def similar_pairs(texts: Sequence[str], near: float) -> Iterator[tuple[int, int]
             holders[ngram].append(index)
 
 
-# MinHash: numbers that two texts share with the probability of their Jaccard similarity (Broder 1997).
+# MinHash: two texts share each of these hashes with a probability equal to their Jaccard similarity (Broder 1997).
 #
-# 64 of them a text, in 16 bands of 4: texts that agree in a band are candidates, which at a similarity of 0.8 happens
-# with probability 0.9998, at 0.7 with 0.988, at 0.05 with 0.0001. A sketch of one bit of each of the 64 sets aside
+# Each text has 64 hashes in 16 bands of 4. Texts that agree in a band are candidates: at a similarity of 0.8 with
+# probability 0.9998, at 0.7 with 0.988, at 0.05 with 0.0001. A sketch has one bit of each of the 64 hashes and excludes
 # almost all candidates that are not similar before their texts are read.
 
 
 BANDS = 16
 _ROWS = 4
 _HASHES = BANDS * _ROWS
-_SPREAD = 4.0  # standard deviations by which a sketch may miss the similarity that it stands for
+_SPREAD = 4.0  # tolerance of the similarity from a sketch, in standard deviations
 _NUMBERS = mixed(np.arange(2 * _HASHES, dtype=np.uint64))
 _ONES = np.array([value.bit_count() for value in range(256)], np.uint8)
 
@@ -244,7 +243,7 @@ def minhash(texts: Sequence[str]) -> tuple[UInt64s, UInt64s]:
     """Bands and sketch of each text.
 
     Returns:
-        Bands, shape (16, texts), and sketches, shape (texts,). Those of a text without n-grams are 0 and say nothing.
+        Bands, shape (16, texts), and sketches, shape (texts,). A text without n-grams has 0 in both.
     """
     hashes, starts = shingles(texts)
     filled = np.flatnonzero(np.diff(starts))
@@ -259,29 +258,29 @@ def minhash(texts: Sequence[str]) -> tuple[UInt64s, UInt64s]:
     return bands, sketch
 
 
-def bits_of(values: UInt64s) -> Int64s:
-    """How many bits are set in each number."""
+def count_bits(values: UInt64s) -> Int64s:
+    """Number of set bits in each number."""
     bytes_ = np.ascontiguousarray(values).view(np.uint8).reshape(-1, 8)
     counts: Int64s = _ONES[bytes_].sum(axis=1, dtype=np.int64)
     return counts
 
 
-def apart_bits(similarity: float) -> int:
-    """In how many bits the sketches of two texts of at least this similarity may differ; beyond, 3 in 100,000 do."""
+def max_differing_bits(similarity: float) -> int:
+    """Maximum number of different bits in sketches of texts with this similarity or more; 3 in 100,000 exceed it."""
     differs = (1 - similarity) / 2
     return math.ceil(_HASHES * differs + _SPREAD * math.sqrt(_HASHES * differs * (1 - differs)))
 
 
-_BATCH = 512 << 10  # code points taken in at once
+_BATCH = 512 << 10  # code points that are hashed at once
 _COMPARED = 512  # pairs of texts that are read and compared at once
 _REMEMBERED = 4 << 20  # n-grams of texts in memory at once: 32 MiB
 
 
 class ShingleCache:
-    """The distinct n-grams of texts by number; those used last stay in memory, since texts of a bucket meet often.
+    """The distinct n-grams of texts by number, as an LRU cache, because texts of a bucket are compared many times.
 
     Args:
-        read: the texts of numbers, which come in ascending order.
+        read: reads the texts of numbers in ascending order.
     """
 
     def __init__(self, read: Callable[[list[int]], list[str]]) -> None:
@@ -289,7 +288,7 @@ class ShingleCache:
         self._recent: Recent[UInt64s] = Recent(_REMEMBERED, len)
 
     def similar(self, first: Numbers, second: Numbers, near: float) -> Bools:
-        """Which pairs of texts have a Jaccard similarity of at least `near`; pairs with one `first` stand together."""
+        """Whether each pair of texts has a Jaccard similarity of at least `near`; pairs are ordered by `first`."""
         similar = np.zeros(len(first), np.bool_)
         for start in range(0, len(first), _COMPARED):
             leaders, others = first[start : start + _COMPARED], second[start : start + _COMPARED]
@@ -307,7 +306,7 @@ class ShingleCache:
 
 
 class Buckets:
-    """Texts that agree in a band of hashes, bucket by bucket, the earliest text of each first, without single texts.
+    """Texts that agree in a band of hashes, bucket by bucket, the earliest text first, without single texts.
 
     Args:
         hashes: one band of each text.
@@ -315,7 +314,7 @@ class Buckets:
         sketches: of the texts.
 
     Attributes:
-        numbers: of the texts that are not settled yet.
+        numbers: of the texts without a decision so far.
     """
 
     def __init__(self, hashes: UInt64s, numbers: Numbers, sketches: UInt64s) -> None:
@@ -331,7 +330,7 @@ class Buckets:
         self._hashes, self.numbers, self._sketches = self._hashes[index], self.numbers[index], self._sketches[index]
 
     def each(self) -> Iterator[Buckets]:
-        """Every bucket by itself, in the order of the hashes."""
+        """Every bucket, in the order of the hashes."""
         for start, end in equal_runs(self._hashes):
             yield Buckets(self._hashes[start:end], self.numbers[start:end], self._sketches[start:end])
 
@@ -343,18 +342,18 @@ class Buckets:
         rounds: int,
         joined: Callable[[Numbers, Numbers], Bools] | None = None,
     ) -> Iterator[tuple[Numbers, Numbers]]:
-        """Near-duplicates, a round at a time: the first text of every bucket, and those of the bucket similar to it.
+        """Near-duplicates in rounds: the first text of every bucket, and the similar texts of the bucket.
 
-        Both leave the bucket, so that the next text is its first. What is left after the last round, in buckets too
-        full for all texts to be compared, stays in `numbers`.
+        Both are removed from the bucket, so that the next text is its first. Texts that are left after the last round,
+        in buckets that are too large for all comparisons, stay in `numbers`.
 
         Args:
             cache: of the texts.
             near: Jaccard similarity from which two texts are near-duplicates.
-            rounds: texts of one bucket that the others are compared with.
-            joined: which pairs are known to be one group, and are dropped without a comparison.
+            rounds: number of texts of one bucket that the others are compared with.
+            joined: which pairs are known to be in one group, and need no comparison.
         """
-        most = apart_bits(near)
+        most = max_differing_bits(near)
         for _ in range(rounds):
             if not self.numbers.size:
                 return
@@ -365,7 +364,7 @@ class Buckets:
                 rest = rest[~joined(self.numbers[leaders[rest]], self.numbers[rest])]
             left = np.zeros(len(starts), np.bool_)
             left[rest] = True
-            close = rest[bits_of(self._sketches[rest] ^ self._sketches[leaders[rest]]) <= most]
+            close = rest[count_bits(self._sketches[rest] ^ self._sketches[leaders[rest]]) <= most]
             close = close[cache.similar(self.numbers[leaders[close]], self.numbers[close], near)]
             left[close] = False
             pairs = self.numbers[leaders[close]], self.numbers[close]
@@ -373,16 +372,16 @@ class Buckets:
             yield pairs
 
 
-_ROUNDS = 64  # texts of one bucket that the others are held against
+_ROUNDS = 64  # number of texts of one bucket that the others are compared with
 
 
 class NearIndex:
-    """Takes texts one by one and groups those that are nearly the same.
+    """Groups near-duplicates among texts that are added one by one.
 
-    Hashes lie on disk, in the file `path`; memory holds one band of them (16 bytes a text) at a time.
+    Hashes are on disk, in the file `path`; one band of them (16 bytes a text) is in memory.
 
     Attributes:
-        uncompared: texts that stood in a bucket too full for all to be compared.
+        uncompared: texts in buckets that were too large for all comparisons.
     """
 
     def __init__(self, path: Path) -> None:
@@ -394,7 +393,7 @@ class NearIndex:
         self.uncompared = 0
 
     def add(self, text: str, row: int) -> None:
-        """Take in a text; `row` is what it is called, more than that of the text before."""
+        """Add a text; `row` is its number, which must increase."""
         self._rows.append(row)
         self._waiting.append(text)
         self._weight += len(text)
@@ -408,10 +407,10 @@ class NearIndex:
         self._waiting, self._weight = [], 0
 
     def groups(self, texts: Callable[[list[int]], list[str]], near: float) -> Iterator[list[int]]:
-        """Rows of texts that are nearly the same, a group of two or more at a time, by the first of each.
+        """Rows of near-duplicate texts, one group of two or more at a time, ordered by their first rows.
 
         Args:
-            texts: the texts of rows, read again.
+            texts: reads the texts of rows again.
             near: Jaccard similarity from which two texts are near-duplicates.
         """
         count = len(self._rows)
@@ -443,5 +442,5 @@ class NearIndex:
             yield [self._rows[number] for number in order[start:end]]
 
     def close(self) -> None:
-        """Close the file of hashes; it stays where it is."""
+        """Close the file of hashes; it is not deleted."""
         self._bands.close()

@@ -1,6 +1,6 @@
-"""Prompts as data: texts with slots, some of them by language, and with what version signatures name them.
+"""Prompts as data: texts with slots, some of them by language, and their versions for signatures.
 
-They are those of the files in `prompts/`, or a user's own in their place: see `use_prompts`.
+They are in the files of `prompts/`, or in a user's file that replaces them: see `use_prompts`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def packaged_prompts(name: str) -> Table:
 
 
 def load_prompts(name: str) -> Table:
-    """The table that holds in this context: the shipped one, or that with the user's texts."""
+    """The table in this context: the installed one, or that with the user's texts."""
     return _USED.get().get(name) or packaged_prompts(name)
 
 
@@ -44,39 +44,39 @@ def prompt_version(name: str) -> str:
 
 
 def filled(table: str, key: str, tag: str, /, **values: object) -> str:
-    """A text of a table with its slots filled in; `language` is that of the BCP 47 tag, in English."""
+    """A text of a table with its slots filled in; `language` is the English name of the BCP 47 tag's language."""
     text: str = load_prompts(table)[key]
     return text.format(language=language_name(tag), **values).strip()
 
 
 def by_language(name: str, tag: str) -> Any:
-    """What a table has in the language of a BCP 47 tag; its English `fallback`, which names the language, beyond."""
+    """The entry of a table in the language of a BCP 47 tag; else its English `fallback`, which names the language."""
     table, entry = load_prompts(name), find_language(tag)
     return table["languages"].get(entry.tag if entry else tag, table["fallback"])
 
 
-# A user's own texts in place of shipped ones.
+# A user's own texts instead of the installed ones.
 
 
 _USED: ContextVar[Mapping[str, Table]] = ContextVar("prompts", default={})  # noqa: B039  # never changed
 _LANGUAGES, _FALLBACK, _VERSION = "languages", "fallback", "version"
 
-# What a prompt works on: without it the model has nothing to go by. The rest of a text's slots may be left out.
+# The required slots of a text, without which the model lacks its input. Other slots are optional.
 _NEEDED = frozenset({"name", "page", "parts", "passage", "question", "reference", "sentences", "statement", "text"})
-_FIXED = ("how", "reference")  # of a type of error: what the program does, not what it says
+_FIXED = ("how", "reference")  # keys of a type of error that control the program and are not text
 
 
 def use_prompts(path: str | Path, *names: str) -> None:
-    """Put a user's texts in place of shipped ones, for what runs in this context (`contextvars`): a whole command.
+    """Replace installed texts by a user's, for everything in this context (`contextvars`): a whole command.
 
     Args:
-        path: TOML that holds some of the texts of the tables, under their keys, and perhaps a `version`. With a
-            `fallback`, languages that it does not name have that one, and not the shipped texts.
+        path: TOML with some of the texts of the tables, under their keys, and optionally a `version`. With a
+            `fallback`, languages without a text of their own use it instead of the installed texts.
         names: the tables whose texts can be replaced.
 
     Raises:
-        InputError: the file cannot be read or replaces nothing; a key is unknown, or a text is not of the shipped one's
-            kind; placeholders are missing or unknown, which the error names.
+        InputError: the file cannot be read or replaces nothing; a key is unknown, or a text has another type than the
+            installed one; placeholders are missing or unknown, which the error names.
     """
     path = Path(path)
     own = read_toml(path, "prompt file")
@@ -98,7 +98,7 @@ def use_prompts(path: str | Path, *names: str) -> None:
 
 
 def _over(default: Table, own: Mapping[str, Any], field: str) -> Table:
-    """A table with texts of its own in place of shipped ones."""
+    """A table with the user's texts instead of installed ones."""
     result = dict(default)
     if _LANGUAGES in default and _FALLBACK in own:
         result[_LANGUAGES] = {}
@@ -118,7 +118,7 @@ def _over(default: Table, own: Mapping[str, Any], field: str) -> Table:
 
 
 def _text(default: Any, own: Any, field: str) -> Any:
-    """A text, or a table or list of texts, of the shipped one's kind."""
+    """A text, or a table or list of texts, of the same type as the installed one."""
     if isinstance(default, dict):
         require(isinstance(own, dict), "this is a table of texts", field)
         return _over(default, own, field)
@@ -129,6 +129,6 @@ def _text(default: Any, own: Any, field: str) -> Any:
             raise InputError(f"these are pairs of texts, without and with the error: {error}", field=field) from None
     require(isinstance(own, str) and own.strip(), "this is a text", field)
     slots = {name for _, name, _, _ in string.Formatter().parse(default) if name}
-    if slots:  # what has none goes into another prompt as it stands
+    if slots:  # a text without slots is inserted into another prompt unchanged
         check_placeholders(own, slots, slots & _NEEDED, field=field)
     return own

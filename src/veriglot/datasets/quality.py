@@ -1,7 +1,7 @@
-"""Quality of responses, as Kang et al. measure it (Table 1), and what it leaves out: refusals, repetition, truncation.
+"""Quality of responses as in Kang et al. (Table 1); also refusals, repetition and truncation.
 
-Nothing is filtered here. Kang drops responses in the wrong language before it compares; this account says how many
-there are, and they stay.
+Nothing is filtered here. Kang et al. remove responses in the wrong language before the comparison; here they are
+counted and stay.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["Quality", "QualityTally", "is_repetitive", "quality", "refusals_version", "refuses"]
 
 
-# Whether a response declines to answer: phrases per language, looked for near its beginning.
+# Whether a response is a refusal: phrases per language near its beginning.
 
 
-_LOOKED_AT = 240  # code points: who declines says so at once, and an answer may hold such words further on
-_CLAUSE = r"(?:^|[^\w\s]|\n)\s*"  # before a clause stand punctuation, a quotation mark, a new line, or nothing
+_LOOKED_AT = 240  # code points: a refusal is at the beginning, and an answer may contain such words later
+_CLAUSE = r"(?:^|[^\w\s]|\n)\s*"  # a clause begins after punctuation, a quotation mark, a new line, or nothing
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
 
@@ -45,14 +45,14 @@ def refusals_version() -> str:
 
 
 def refuses(text: str, tag: str | None) -> bool:
-    """Whether a response begins by declining or by saying that it does not know.
+    """Whether a response begins with a refusal, or says that it does not know.
 
-    A rule of thumb over phrases in the response's language and in English, in the first 240 code points; languages
-    without phrases of their own (those of `refusals.toml` have them) are checked for the English ones only.
+    A heuristic: phrases in the response's language and in English, in the first 240 code points. Languages without
+    phrases in `refusals.toml` are checked only for the English ones.
 
     Args:
         text: the response.
-        tag: BCP 47 tag of the language that was asked in, or None.
+        tag: BCP 47 tag of the requested language, or None.
     """
     return _pattern(tag_of(tag) or "en").search(_plain(text[:_LOOKED_AT])) is not None
 
@@ -75,28 +75,28 @@ def _plain(text: str) -> str:
     return fold(normalise(text).text)
 
 
-# Whether a response goes round in circles.
+# Whether a response is repetitive.
 
 
 _N = 4
-_FEWEST = 8  # word 4-grams: in less text, one phrase that is said twice would decide
+_FEWEST = 8  # minimum number of word 4-grams: in a shorter text one repeated phrase would decide
 _MOST = 0.2  # share of repeated 4-grams from which a response counts as repetitive
-_TIMES = 5  # how often in a row the same one to four words make a loop, however short the text
+_TIMES = 5  # number of repetitions of one to four words that make a loop, in texts of any length
 _LETTER_RUN = re.compile(r"(\w)\1{19}|(\S{1,4})\2{24}")
 
 
 def repeated_share(words: Sequence[str]) -> float:
-    """Share of the word 4-grams that stood in the text before, 0 to 1 (Welleck et al. 2020, `seq-rep-4`)."""
+    """Share of the word 4-grams that occurred before in the text, 0 to 1 (Welleck et al. 2020, `seq-rep-4`)."""
     total = len(words) - _N + 1
     return 1 - len({tuple(words[start : start + _N]) for start in range(total)}) / total if total > 0 else 0.0
 
 
 def is_repetitive(words: Sequence[str], text: str) -> bool:
-    """Whether a response repeats itself: a fifth of its 4-grams, one to four words five times in a row, or a letter.
+    """Whether a response repeats a fifth of its 4-grams, or one to four words or a letter five times in a row.
 
     Args:
-        words: the words of the response, folded.
-        text: the response itself, for loops that no word boundary parts.
+        words: the words of the response, case-folded.
+        text: the response, for loops without word boundaries.
     """
     if len(words) - _N + 1 >= _FEWEST and repeated_share(words) >= _MOST:
         return True
@@ -104,7 +104,7 @@ def is_repetitive(words: Sequence[str], text: str) -> bool:
 
 
 def _loops(words: Sequence[str], period: int) -> bool:
-    """Whether `period` words stand `_TIMES` times in a row."""
+    """Whether `period` words are repeated `_TIMES` times in a row."""
     same = 0
     for first, second in zip(words, words[period:], strict=False):
         same = same + 1 if first == second else 0
@@ -114,21 +114,21 @@ def _loops(words: Sequence[str], period: int) -> bool:
 
 
 class Quality(Record):
-    """Quality of the responses of one model in one language. Shares are 0 to 1, of all responses unless said otherwise.
+    """Quality of the responses of one model in one language. Shares are 0 to 1, by default of all responses.
 
     Attributes:
-        responses: how many there are.
-        words: mean words per response, in our segmentation (Kang et al.: tokens).
-        sentences: mean sentences per response.
-        detectable: share whose language could be identified (Kang et al.: Valid %).
-        most_frequent_language: the tag of most of the detectable ones (Kang et al.: FLang.); None where none is.
-        right_language: share of the detectable ones that state which language was asked for, in that one (Kang et al.:
-            Acc.), in whatever script; None where there are none.
-        refused: share that declines to answer, or that the provider held back.
-        repetitive: share that repeats itself.
-        truncated: share of those whose end is known (`ended`) that were cut at the token limit; None where none is.
+        responses: number of responses.
+        words: mean number of words per response, in our segmentation (Kang et al.: tokens).
+        sentences: mean number of sentences per response.
+        detectable: share with a detectable language (Kang et al.: Valid %).
+        most_frequent_language: the most frequent tag of the detectable ones (Kang et al.: FLang.); None without any.
+        right_language: of the detectable ones with a requested language, the share in that language (Kang et al.:
+            Acc.), in any script; None without any.
+        refused: share of refusals, by the model or by its provider.
+        repetitive: share of repetitive responses.
+        truncated: share cut at the token limit, of the responses with a known end (`ended`); None without any.
         empty: share without a word.
-        ended: responses of which it is known why they ended.
+        ended: responses with a known reason for their end.
     """
 
     responses: int
@@ -145,14 +145,14 @@ class Quality(Record):
 
 
 class QualityTally:
-    """Counts, response by response; memory does not grow with them."""
+    """Counts, response by response, in constant memory."""
 
     def __init__(self) -> None:
         self._counts = Counter[str]()
         self._languages = Counter[str]()
 
     def add(self, sample: Sample) -> None:
-        """Count one response. `language` is what was asked for; `meta.finish`, where it is there, why it ended."""
+        """Count one response. `language` is the requested one; `meta.finish` is the reason for its end, if known."""
         counts = self._counts
         counts["responses"] += 1
         finish = sample.meta.get("finish")
@@ -176,7 +176,7 @@ class QualityTally:
                 counts["right"] += same_language(language.tag, sample.language)
 
     def quality(self) -> Quality | None:
-        """The account so far; None for no responses."""
+        """The measures so far; None without responses."""
         counts = self._counts
         total = counts["responses"]
         if not total:
@@ -195,7 +195,7 @@ class QualityTally:
 
 
 def quality(samples: Iterable[Sample]) -> dict[tuple[str, str], Quality]:
-    """Quality by model and language asked for (`""` and `und` where a sample states none), as they first appear."""
+    """Quality by model and requested language (`""` and `und` if a sample has none), in order of appearance."""
     tallies: dict[tuple[str, str], QualityTally] = {}
     for sample in samples:
         model = sample.generator.name if sample.generator is not None else ""

@@ -1,7 +1,7 @@
-"""References, queries on them (mFAVA, section 4, A.5) written by a model and checked, and biographies (Kang et al.).
+"""References; queries on them (mFAVA, section 4, A.5), written by a model and checked; biographies (Kang et al.).
 
-The paper checked 250 by hand and never asked again where one was missing. Here every query is checked for language and
-for whether its reference answers it; what does not pass is kept beside the output with the reason.
+The paper's authors checked 250 queries by hand, and did not replace missing ones. Here every query is checked for its
+language and for whether its reference answers it; rejected ones are in a file beside the output, with the reason.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import msgspec
 
-from veriglot.datasets.generation import LanguageModel, RunOptions, generate, in_waves
+from veriglot.datasets.generation import LanguageModel, RunOptions, generate, run_conversations
 from veriglot.datasets.prompts import by_language, filled, packaged_prompts, prompt_version
 from veriglot.datasets.quality import refusals_version, refuses
 from veriglot.datasets.responses import Respondent
@@ -50,20 +50,20 @@ __all__ = [
 
 Part = Literal["lead", "text"]
 
-_ID_KEYS = ("id", "page_id", "pageid", "title", "item")  # whom it is about names it as well
-_META = ("page_id", "revision", "item", "categories", "unchecked")  # what of an article goes on with its queries
+_ID_KEYS = ("id", "page_id", "pageid", "title", "item")  # the person is an id too
+_META = ("page_id", "revision", "item", "categories", "unchecked")  # of an article, copied to its queries
 
 
 class Reference(Record, omit_defaults=True):
-    """A text in one language that questions can be asked about.
+    """A text in one language, as a basis for questions.
 
     Attributes:
         id: unique among the references of a run.
         language: BCP 47 tag.
-        text: what a question has to be answered from.
+        text: the basis of the answers.
         title: its heading.
-        url: where it stands.
-        meta: what goes on with its queries: revision, categories, which part of the article it is ...
+        url: its address.
+        meta: passed on to its queries: revision, categories, part of the article ...
     """
 
     id: str
@@ -83,14 +83,13 @@ def reference_from(data: Any, *, part: Part = "lead") -> Reference:
     """A reference from a decoded JSON object, such as an article of `veriglot dataset articles`.
 
     Args:
-        data: an object with `language`, `text` or `lead`, one of `id` (or `page_id`), `title` and `item`, and perhaps
-            `url`.
-        part: `lead` takes the section before the first heading, as the paper does (mFAVA, A.5), and the whole text
-            where there is none; `text` takes all of it.
+        data: an object with `language`, `text` or `lead`, one of `id` (or `page_id`), `title` and `item`, and
+            optionally `url`.
+        part: `lead` takes the section before the first heading, as the paper does (mFAVA, A.5), or the whole text if
+            there is none; `text` takes all of it.
 
     Raises:
-        InputError: it is no object, or has no text, no language or nothing that names it; `field` names what is
-            missing.
+        InputError: it is not an object, or has no text, no language or no id; `field` names what is missing.
     """
     if not isinstance(data, dict):
         raise InputError("a reference is a JSON object")
@@ -115,11 +114,11 @@ def reference_from(data: Any, *, part: Part = "lead") -> Reference:
     )
 
 
-# Whether a query can be answered from its reference: asked of a model, or tried and held against the detector.
+# Whether a query can be answered from its reference: by a model's verdict, or by an answer that a detector checks.
 
 
-_QUOTED = 0.8  # share of the quote's words that have to stand in the reference: models copy almost letter by letter
-_MARKED = 0.2  # share of the answer's code points that the detector may mark
+_QUOTED = 0.8  # minimum share of the quote's words that are in the reference: models copy almost literally
+_MARKED = 0.2  # maximum share of the answer's code points that the detector marks
 
 
 class _CheckAnswer(Record):
@@ -128,15 +127,15 @@ class _CheckAnswer(Record):
 
 
 class AnswerabilityCheck:
-    """Whether a reference answers a query.
+    """Checks whether a reference answers a query.
 
-    A model says so and quotes the passage, which has to stand there; or it answers from the reference, and a detector
-    looks whether the reference supports the answer.
+    Either a model says so and quotes the passage, which must be in the reference; or it answers from the reference, and
+    a detector checks whether the reference supports the answer.
 
     Args:
-        model: as its server names it; greedy.
-        detector: what judges answers; a fifth of one may be marked, since no detector is without false alarms. None
-            asks for quotes.
+        model: its name on the server; greedy.
+        detector: judges answers; it may mark a fifth of one, because every detector has false positives. None asks for
+            quotes.
         seed: of the calls.
     """
 
@@ -158,14 +157,14 @@ class AnswerabilityCheck:
             )
 
     def request(self, reference: Reference, question: str) -> Request:
-        """Asks for a verdict and a quote, as JSON; or for an answer from the reference."""
+        """The request for a verdict and a quote, as JSON; or for an answer from the reference."""
         if self._detector is not None:
             return self._respondent.request(_sample(reference, question), self._seed)
         prompt = filled("queries", "check", reference.language, question=question, text=reference.text)
         return self._model.asked(prompt, answer=_CheckAnswer)
 
     def verdict(self, reference: Reference, question: str, reply: Reply) -> dict[str, Any] | str:
-        """What is kept of the check of an answerable query in its `meta`; why it is none otherwise."""
+        """The `meta` of an answerable query, with results of the check; or why it is not answerable."""
         if self._detector is not None:
             return _supported(reply.text, reference, question, self._detector)
         try:
@@ -197,7 +196,7 @@ def _supported(answer: str, reference: Reference, question: str, detector: Detec
     return {"answer": answer, "marked": round(marked, 4)}
 
 
-# Biographies: the same people asked about in every language (Kang et al., section 2.1).
+# Biographies: questions about the same people in every language (Kang et al., section 2.1).
 
 
 _NAMES = ("titles", "labels", "names")
@@ -209,8 +208,8 @@ class NamedPerson(Record):
     Attributes:
         id: of the person, such as the Wikidata item `Q42`.
         names: by BCP 47 tag.
-        meta: what goes on with the prompts: page views, properties ...
-        titles: of the articles on them, by BCP 47 tag.
+        meta: passed on to the prompts: page views, properties ...
+        titles: of the articles about the person, by BCP 47 tag.
     """
 
     id: str
@@ -220,7 +219,7 @@ class NamedPerson(Record):
 
     @property
     def views(self) -> int:
-        """The sum of the page views that are known."""
+        """The sum of the known page views."""
         by_language = self.meta.get("views")
         if isinstance(by_language, dict):
             return sum(views for views in by_language.values() if isinstance(views, int))
@@ -235,11 +234,11 @@ def person_from(data: Any) -> NamedPerson:
     """A person from a decoded JSON object, such as a row of `veriglot dataset people`.
 
     Args:
-        data: an object with `id` (or `item`) and `names` by language (or `labels`, or `titles`); the first of these
-            that has a language gives its name.
+        data: an object with `id` (or `item`) and `names` by language (or `labels`, or `titles`); for each language the
+            first of these that has one gives the name.
 
     Raises:
-        InputError: it is no object, or has no id or no name.
+        InputError: it is not an object, or has no id or no name.
     """
     if not isinstance(data, dict):
         raise InputError("a person is a JSON object")
@@ -258,7 +257,7 @@ def person_from(data: Any) -> NamedPerson:
 
 
 def biography_languages() -> tuple[str, ...]:
-    """The tags that have a prompt for biographies of their own: Kang et al.'s 19, sorted."""
+    """The tags with their own prompt for biographies: Kang et al.'s 19, sorted."""
     return tuple(sorted(packaged_prompts("biography")["languages"]))
 
 
@@ -270,16 +269,17 @@ def biographies(
 ) -> Iterator[Sample | FailedRow]:
     """A prompt for every person in every language, as a query with an empty response.
 
-    Ask them with the design `runs` and five seeds for Kang et al.'s five samples a prompt.
+    The design `runs` with five seeds gives Kang et al.'s five samples for each prompt.
 
     Args:
         people: rows that could not be read pass through.
-        languages: BCP 47 tags; where None, the 19 of Kang et al., which have own prompts. Others are asked in English.
-        references: what a response is held against, by person and language; queries without one have no evidence, and
-            detectors will say so.
+        languages: BCP 47 tags; None for the 19 of Kang et al., which have their own prompts. Others get the English
+            one.
+        references: evidence by person and language; queries without one have no evidence, and detectors will report
+            that.
 
     Yields:
-        Queries, id `<person>-<language>`; a `FailedRow` where a person has no name in a language.
+        Queries, id `<person>-<language>`; a `FailedRow` if a person has no name in a language.
     """
     for person in people:
         if isinstance(person, FailedRow):
@@ -308,13 +308,13 @@ def biographies(
 
 
 def _meta_in(person: NamedPerson, tag: str) -> dict[str, Any]:
-    """What goes on with the prompt in one language: of the page views, those of that language."""
+    """The `meta` of the prompt in one language; of the page views only those of that language."""
     views = person.meta.get("views")
     own_views = views.get(tag, views.get(tag.partition("-")[0])) if isinstance(views, dict) else views
     return {key: value for key, value in {**person.meta, "views": own_views}.items() if value is not None}
 
 
-# What a model wrote as queries, sifted: number, form, language. Every rejection has a reason and is kept.
+# Checks of the queries that a model wrote: number, form, language. Every rejection has a reason and is written.
 
 
 _Reason = Literal["unreadable", "number", "form", "duplicate", "language", "answerable"]
@@ -327,13 +327,13 @@ _AROUND = " \t\"'“”„«»「」『』*"
 
 
 class _WrittenQueries(Record):
-    """What the model is asked to answer with: the queries, in order."""
+    """Schema of the model's answer: the queries, in order."""
 
     queries: tuple[str, ...]
 
 
 class _Rejection(Record, omit_defaults=True):
-    """A query that was written and not taken, or one that never came; `question` is the query, or else the reply."""
+    """A rejected query, or one that is missing; `question` is the query, or else the reply."""
 
     id: str
     reference: str
@@ -344,7 +344,7 @@ class _Rejection(Record, omit_defaults=True):
 
 
 def filter_queries(reference: Reference, reply: Reply, count: int) -> tuple[list[tuple[str, str]], list[_Rejection]]:
-    """The queries in a reply that pass what can be checked without asking again."""
+    """The queries in a reply that pass all checks without further calls, and rejections."""
     taken: list[tuple[str, str]] = []
     rejected = []
 
@@ -372,7 +372,7 @@ def _queries(reply: Reply) -> list[str]:
     lines = listed(reply, _WrittenQueries)
     if lines is None:
         lines = [line.rstrip(" ,") for line in reply.text.splitlines() if any(mark in line for mark in _QUESTION_MARKS)]
-        lines = [line for line in lines if not line.lstrip().startswith(("{", "["))]  # pieces of JSON are no queries
+        lines = [line for line in lines if not line.lstrip().startswith(("{", "["))]  # pieces of JSON are not queries
         if reply.finish == "length" and lines and not reply.text.rstrip().endswith(tuple(_QUESTION_MARKS)):
             lines = [line for line in lines if line.rstrip().endswith(tuple(_QUESTION_MARKS))]
     cleaned = (LIST_MARK.sub("", line).strip(_AROUND) for line in lines)
@@ -380,11 +380,11 @@ def _queries(reply: Reply) -> list[str]:
 
 
 def listed(reply: Reply, asked: type[msgspec.Struct]) -> list[str] | None:
-    """The texts of a reply in JSON; None where there are none.
+    """The texts of a reply in JSON; None if there are none.
 
     Args:
-        reply: what a model said.
-        asked: what it was asked for, a record with one field; a bare list and another name for it are read too.
+        reply: the model's reply.
+        asked: the requested schema, a record with one field; a bare list and another field name are accepted too.
     """
     for type_ in (asked, tuple[str, ...], dict[str, tuple[str, ...]]):
         with suppress(AnswerError):
@@ -414,13 +414,13 @@ class Author(LanguageModel):
     """The model that writes the queries.
 
     Attributes:
-        count: queries a reference (mFAVA: two).
+        count: queries for each reference (mFAVA: two).
     """
 
     count: int = 2
 
     def request(self, reference: Reference) -> Request:
-        """Asks for queries on a reference, as JSON."""
+        """The request for queries on a reference, as JSON."""
         tag, title, text = reference.language, reference.title, reference.text
         return self.asked(
             filled("queries", "write", tag, title=title, text=text, count=self.count), answer=_WrittenQueries
@@ -428,7 +428,7 @@ class Author(LanguageModel):
 
 
 class _Drafts(Record):
-    """What became of one reference: its queries, and what was rejected. The row of the stage."""
+    """The result for one reference, a row of the stage: its queries and rejections."""
 
     id: str
     samples: tuple[Sample, ...] = msgspec.field(name="queries")
@@ -448,26 +448,26 @@ def queries(
     """Write and check queries on every reference.
 
     Args:
-        output: JSON lines of samples with an empty response; what was rejected goes to `rejected_path(output)`. Both
-            are made at the end from `OUT.rows.jsonl`, where a run that stopped goes on.
+        output: JSON lines of samples with an empty response; rejections go to `rejected_path(output)`. Both are made at
+            the end from `OUT.rows.jsonl`, from which an interrupted run continues.
         references: the same ones in the same order at each call.
-        author: who writes them.
-        client: whom to ask, for the check too.
-        check: whether a query can be answered; None takes them unchecked, and says so in their `meta`.
+        author: the model that writes them.
+        client: for all calls, including those of the check.
+        check: whether a query can be answered; None accepts them unchecked, with a note in their `meta`.
         jobs: calls at the same time.
         run: see `RunOptions`.
 
     Returns:
-        What became of the references. A reference whose calls gave nothing is a failed row.
+        Counts of the references. A reference whose calls failed is a failed row.
 
     Raises:
-        UsageError: the output was begun differently.
-        ModelError: what every further call would meet too.
+        UsageError: the output was begun with other settings.
+        ModelError: an error that every further call would have too.
     """
     return generate(
         output,
         references,
-        lambda rows: in_waves(client, rows, lambda reference: _drafts(reference, author, check), jobs=jobs),
+        lambda rows: run_conversations(client, rows, lambda reference: _drafts(reference, author, check), jobs=jobs),
         signature=client.signature,
         settings={
             **author.described,
@@ -483,7 +483,7 @@ def queries(
 def _drafts(
     reference: Reference, author: Author, check: AnswerabilityCheck | None
 ) -> Generator[tuple[Request, ...], list[Reply], _Drafts]:
-    """The work on one reference: the queries that passed and all that did not, in the order of their numbers."""
+    """The dialogue about one reference: accepted queries and all rejections, in the order of their numbers."""
     (reply,) = yield (author.request(reference),)
     accepted, rejected = filter_queries(reference, reply, author.count)
     verdicts: list[dict[str, Any] | str | None] = [None] * len(accepted)

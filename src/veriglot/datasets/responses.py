@@ -1,7 +1,7 @@
-"""Responses: who is asked what with which seed, what it would take, and the answers of one model in one file.
+"""Responses: which model gets which query with which seed, the expected cost, and the responses of a model in a file.
 
-Every call goes through `llm.ask_all`. A call that gave nothing, after all its retries, is a failed row beside the
-output; coverage counts it. What would fail every call (a refused key, a spending limit) stops the stage instead.
+Every call uses `llm.ask_all`. A call that failed after all its retries is a failed row beside the output, and counts in
+the coverage. An error that all calls would have (an invalid key, a spending limit) stops the stage instead.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from msgspec.structs import replace
 
-from veriglot.datasets.generation import RunOptions, generate, in_its_language
+from veriglot.datasets.generation import RunOptions, generate, with_language
 from veriglot.datasets.prompts import by_language, filled, load_prompts, prompt_version
 from veriglot.errors import UsageError
 from veriglot.llm.client import Client, Message, Reply, Request, Settings, ask_all, split_thoughts
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 __all__ = ["MFAVA_SEEDS", "Budget", "Design", "Respondent", "Style", "budget", "plan", "responses"]
 
 
-# Which query is asked with which seed: the designs of a study, by name.
+# Which query gets which seed: the designs of a study, by name.
 #
-# The paper is ambiguous: its text divides the queries into five subsets, a seed each (mFAVA, section 4), while its
-# figure averages over five responses (Figure 4). Both are here.
+# The paper is ambiguous: its text divides the queries into five subsets with one seed each (mFAVA, section 4), but its
+# figure averages over five responses (Figure 4). Both are supported.
 
 
 Design = Literal["subsets", "runs"]
@@ -41,7 +41,7 @@ MFAVA_SEEDS = (42, 43, 44, 47, 49)  # mFAVA, A.6
 
 
 class Planned(Record):
-    """One response that the design asks for."""
+    """One response of the design."""
 
     id: str
     query: Sample
@@ -51,19 +51,18 @@ class Planned(Record):
 def plan(
     queries: Iterable[Sample | FailedRow], model: str, *, design: Design, seeds: Sequence[int | None]
 ) -> Iterator[Planned | FailedRow]:
-    """The responses of one model, in order; nothing is held but a counter per language.
+    """The planned responses of one model, in order; memory is one counter per language.
 
     Args:
         queries: samples with a question; those that could not be read pass through.
         model: the model's name, for the ids.
-        design: `subsets` parts the queries of each language into as many disjoint subsets as there are seeds, whose
-            sizes differ by one at most, and asks each with its seed: every query once. `runs` asks every query with
-            every seed.
-        seeds: each once.
+        design: `subsets` splits the queries of each language into disjoint subsets, one for each seed, with sizes that
+            differ by at most one: every query once. `runs` asks every query with every seed.
+        seeds: without repetition.
 
     Yields:
-        A `Planned`, or a `FailedRow` for a query that cannot be asked: without a question, or in a language that is
-        neither stated nor to be told from the question. Nothing is set to English.
+        A `Planned`, or a `FailedRow` for a query that cannot be asked: without a question, or with a language that is
+        neither given nor detectable from the question. There is no default of English.
 
     Raises:
         UsageError: no seeds, or a seed twice.
@@ -90,9 +89,7 @@ def plan(
 def _askable(query: Sample) -> Sample | FailedRow:
     if not (query.question or "").strip():
         return FailedRow("the query has no question", field="question", id=query.id)
-    return in_its_language(
-        query, [query.question or ""], "the query states no language, and its question does not tell"
-    )
+    return with_language(query, [query.question or ""], "the query states no language, and its question does not tell")
 
 
 def _subset(language: str, index: int, seeds: Sequence[int | None]) -> int | None:
@@ -106,17 +103,17 @@ Style = Literal["closed", "instructed", "open"]
 
 
 class Respondent(StrictRecord):
-    """A model of a study and how it is asked.
+    """A model of a study, with its prompt and settings.
 
     Attributes:
         name: in every table and id.
-        model: as its server names it.
-        revision: of the weights, where that is known.
-        style: `closed` is the question alone (mFAVA, section 4); `instructed` says before it what language to answer
-            in; `open` gives the evidence and asks to use nothing else; `own` asks by the table `response` of
+        model: its name on the server.
+        revision: of the weights, if known.
+        style: `closed` is only the question (mFAVA, section 4); `instructed` first names the language of the answer;
+            `open` gives the evidence and requires an answer from it alone; `own` uses the table `response` of
             `use_prompts`.
-        settings: how it generates.
-        completion: goes on from a text instead of chatting.
+        settings: generation settings.
+        completion: text completion instead of chat.
     """
 
     name: str
@@ -128,20 +125,20 @@ class Respondent(StrictRecord):
 
     @property
     def prompt(self) -> str:
-        """Style and version of the prompt, such as `open:answer@1`; a bare question has no wording, so no version."""
+        """Style and version of the prompt, such as `open:answer@1`; a bare question has no template, so no version."""
         if self.style == "closed" and not self.completion:
             return "closed"
         return f"{self.style}:{prompt_version('response' if self.style == 'own' else 'answer')}"
 
     def refuses(self, query: Sample) -> str:
-        """Why the query cannot be put to the model in this style; empty where it can."""
+        """Why the query cannot be asked in this style; empty if it can."""
         gives = self.style == "open" or (self.style == "own" and "{evidence}" in load_prompts("response")["user"])
         if gives and not any(passage.text.strip() for passage in query.evidence):
             return f"the style `{self.style}` gives the model the evidence, and the query has none"
         return ""
 
     def request(self, query: Sample, seed: int | None) -> Request:
-        """What is sent for a query whose language is set: one message, or a text that ends where the answer begins."""
+        """The request for a query with a known language: one message, or a text that ends before the answer."""
         assert query.language is not None
         question, evidence, name = query.question or "", query.evidence_text, language_name(query.language)
         if self.style == "own":
@@ -159,19 +156,19 @@ class Respondent(StrictRecord):
             return Request(self.model, (Message("user", before + question),), seed=seed, settings=self.settings)
         if self.style != "open":
             before += f"{words['question']}\n"
-        # where a model has begun to write the next question by itself
+        # at the point from which a model writes the next question itself
         settings = replace(self.settings, stop=self.settings.stop or (f"\n{words['question']}",))
         text = f"{before}{question}\n\n{words['answer']}\n"
         return Request(self.model, prompt=text, seed=seed, settings=settings)
 
     def sample(self, planned: Planned, reply: Reply) -> Sample:
-        """The response as a sample: the query's evidence, the reply's text, and who gave it.
+        """The response as a sample: the query's evidence, the reply's text, and the model.
 
         `meta` has the query's own keys and `query` (its id), `finish` (why the reply ended), `tokens_in` and
-        `tokens_out` where the server counted, and `reasoning` where the model thought aloud first; the thoughts are no
+        `tokens_out` if the server counted them, and `reasoning` if the model wrote its reasoning first; that is not
         part of the response.
         """
-        thoughts, text = split_thoughts(reply.text)  # those between tags; a server may tell them apart itself
+        thoughts, text = split_thoughts(reply.text)  # between tags; a server may separate them itself
         notes = {
             "query": planned.query.id,
             "finish": reply.finish,
@@ -188,13 +185,13 @@ class Respondent(StrictRecord):
 
 
 class Budget(Record):
-    """What a stage of responses would ask for, before anything is asked.
+    """Expected calls and tokens of a stage of responses, before any call.
 
     Attributes:
-        calls: responses that the design plans, those that are done or cached included.
+        calls: planned responses, including finished and cached ones.
         impossible: queries that cannot be asked.
-        tokens_in: tokens of the prompts, estimated roughly (`llm.estimate_tokens`).
-        tokens_out: the most tokens of the replies; None where `max_tokens` is not set.
+        tokens_in: tokens of the prompts, a rough estimate (`llm.estimate_tokens`).
+        tokens_out: maximum tokens of the replies; None if `max_tokens` is not set.
         languages: calls by language.
     """
 
@@ -216,23 +213,23 @@ def responses(
     jobs: int = 8,
     **run: Unpack[RunOptions],
 ) -> Tally:
-    """Ask one model everything that the design plans; the samples go to `output`, in the order of the plan.
+    """Ask one model all questions of the design; the samples go to `output`, in the order of the plan.
 
     Args:
-        output: JSON lines; its manifest and its failed rows lie beside it.
+        output: JSON lines; its manifest and its failed rows are beside it.
         queries: the same ones in the same order at each call.
-        respondent: the model and how it is asked.
-        client: whom to ask; with a cache, no finished call is paid twice.
+        respondent: the model with its prompt and settings.
+        client: for the calls; with a cache, no finished call is paid twice.
         design, seeds: see `plan`.
         jobs: calls at the same time.
         run: see `RunOptions`.
 
     Returns:
-        What became of all planned responses, those of earlier calls included.
+        Counts of all planned responses, including earlier calls.
 
     Raises:
-        UsageError: the output was begun differently.
-        ModelError: what every further call would meet too; what is done is kept.
+        UsageError: the output was begun with other settings.
+        ModelError: an error that every further call would have too; finished rows are kept.
     """
 
     def possible(row: Planned | FailedRow) -> Planned | FailedRow:
@@ -261,7 +258,7 @@ def responses(
 def budget(
     queries: Iterable[Sample | FailedRow], respondent: Respondent, *, design: Design, seeds: Sequence[int | None]
 ) -> Budget:
-    """What `responses` would ask for."""
+    """Expected calls and tokens of `responses`."""
     impossible = tokens = 0
     languages = Counter[str]()
     for row in plan(queries, respondent.name, design=design, seeds=seeds):

@@ -1,4 +1,4 @@
-"""Samples as labelled tokens, which token classifiers are trained on, and spans read back from labels."""
+"""Samples as labelled tokens, for training of token classifiers; and spans from token labels."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 __all__ = ["LabelAccount", "label_samples", "labels_at"]
 
 
-# Spans as labels of tokens, Inside-Outside or with Beginnings, for any tokenizer that knows where its tokens stand.
+# Spans as labels of tokens, in IO or BIO scheme, for any tokenizer with token offsets.
 
 
 _Scheme = Literal["io", "bio"]
 _OUTSIDE = "O"
-_E5 = b"E5S1"  # what the file of `e5-multilingual` begins with
+_E5 = b"E5S1"  # the first bytes of the file of `e5-multilingual`
 
 
 class _TokenLabels(Record):
-    """A text's tokens with their labels."""
+    """The tokens of a text with their labels."""
 
     ids: tuple[int, ...]
     offsets: tuple[tuple[int, int], ...]
@@ -100,19 +100,19 @@ def token_labels(
     offsets = [(0, 0) if bounds is None else _trimmed(text, *bounds) for bounds in places]
     labels = labels_at(text, spans, places, scheme)
     last = max((end for _, end in offsets), default=0)
-    cut = last if max_length is not None and text[last:].strip() else None  # words follow that no token holds
+    cut = last if max_length is not None and text[last:].strip() else None  # words after it have no token
     return _TokenLabels(tuple(encoded["input_ids"]), tuple(offsets), tuple(labels), cut)
 
 
 def labels_at(
     text: str, spans: Sequence[Span], places: Sequence[tuple[int, int] | None], scheme: _Scheme
 ) -> list[str | None]:
-    """A label for each token: `O`, `I` or `B`, with the type of the span that shares most of it; None where it is none.
+    """A label for each token: `O`, `I` or `B`, with the type of the span with the largest overlap; None for no label.
 
     Args:
         text: of the response.
         spans: in any order.
-        places: half-open code point ranges of the tokens in order, None for tokens that are not of the text.
+        places: half-open code point ranges of the tokens in order, None for tokens that are not in the text.
         scheme: `io`, or `bio` in which spans begin with `B`.
     """
     begun = set[int]()
@@ -121,7 +121,7 @@ def labels_at(
 
 
 def spans_of_labels(text: str, offsets: Sequence[tuple[int, int]], labels: Sequence[str | None]) -> tuple[Span, ...]:
-    """The spans that labels of tokens say, of either scheme."""
+    """The spans of token labels in either scheme."""
     spans: list[list[Any]] = []
     open_ = False
     for (start, end), label in zip(offsets, labels, strict=True):
@@ -129,7 +129,7 @@ def spans_of_labels(text: str, offsets: Sequence[tuple[int, int]], labels: Seque
             continue
         letter, _, type_ = label.partition("-")
         if label == _OUTSIDE:
-            open_ = open_ and not text[start:end].strip()  # a token of white space alone ends nothing
+            open_ = open_ and not text[start:end].strip()  # a token of white space alone does not end a span
         elif open_ and letter != "B" and spans[-1][2] == (type_ or None):
             spans[-1][1] = max(spans[-1][1], end)
         else:
@@ -147,14 +147,14 @@ def _require_offsets(tokenizer: Any) -> None:
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """Without the white space at either end; a token of nothing else keeps its place."""
+    """The range without white space at either end; a token of white space alone is unchanged."""
     first, last = trimmed(text, start, end)
     return (first, last) if first < last else (start, end)
 
 
 def _label(spans: Sequence[Span], start: int, end: int, scheme: _Scheme, begun: set[int]) -> str:
     shared = [(min(end, span.end) - max(start, span.start), number) for number, span in enumerate(spans)]
-    most, best = max(shared, default=(0, 0))  # of those that share as much the last
+    most, best = max(shared, default=(0, 0))  # of equal overlaps the last
     if most <= 0:
         return _OUTSIDE
     letter = "I" if scheme == "io" or best in begun else "B"
@@ -168,7 +168,7 @@ _ROWS = 512  # rows of a group of a Parquet file
 
 
 class LabelledRow(Record):
-    """A response with its tokens labelled. The row of the stage."""
+    """A response with labelled tokens; a row of the stage."""
 
     id: str
     language: str | None
@@ -183,18 +183,18 @@ class LabelledRow(Record):
 
 
 class LabelAccount(Record):
-    """What was labelled.
+    """Counts of labels.
 
     Attributes:
-        rows, clean: rows, and those of them without a span.
-        cut: rows of which tokens were left out.
-        tokens: by label; special ones and those left out are not counted.
-        label_ids: a number for each label that occurs, `O` first, as a classifier needs it. What has no label (special
-            tokens) is for the loss to pass over; transformers takes -100 for it.
-        spans: what became of spans, as in `LabelledRow`.
+        rows, clean: number of rows, and of those without a span.
+        cut: rows with truncated responses.
+        tokens: by label, without special and truncated ones.
+        label_ids: a number for each label that occurs, `O` first, as a classifier needs it. Special tokens have no
+            label and must be ignored in the loss; transformers has -100 for that.
+        spans: outcomes of spans, as in `LabelledRow`.
         taxonomies: rows by taxonomy.
-        unchecked: those of them that are not known here, so that no type of theirs could be looked up.
-        failed: rows that came to nothing.
+        unchecked: those of them that are unknown here, so that their types could not be checked.
+        failed: rows without a result.
     """
 
     rows: int
@@ -225,15 +225,15 @@ def label_samples(
         samples: the same ones in the same order at each call.
         tokenizer: a tokenizer.json, a folder, a model of the registry, or a name on the hub.
         scheme: `io`, as in mFAVA (section 4.1), or `bio`, whose first token of each span is `B`.
-        max_length: the most tokens, special ones included; what is left out is reported.
-        annotator: whose spans; None for the only one's who marked spans. A row where that cannot be said is failed,
-            and so is one with a type that its taxonomy does not have.
+        max_length: maximum number of tokens, including special ones; truncated tokens are reported.
+        annotator: whose spans; None for the only annotator with spans. A row with several is failed, and so is a row
+            with a type that its taxonomy does not have.
         run: see `RunOptions`.
 
     Raises:
         MissingExtraError: transformers is not installed, or pyarrow for Parquet.
         WeightsError: the tokenizer cannot be loaded.
-        UsageError: it does not know where its tokens stand, or the output was begun differently.
+        UsageError: the tokenizer has no token offsets, or the output was begun with other settings.
     """
     if output.suffix == ".parquet":
         parquet_module()
@@ -266,7 +266,7 @@ def label_samples(
 def _labelled(
     sample: Sample, tokenizer: Any, *, scheme: _Scheme, max_length: int | None, annotator: str | None
 ) -> LabelledRow:
-    """One response with its tokens labelled."""
+    """One response with labelled tokens."""
     layer = _layer(sample, annotator)
     spans = layer.spans or ()
     result = token_labels(sample.response, spans, tokenizer, scheme=scheme, max_length=max_length)
@@ -288,7 +288,7 @@ def _labelled(
 
 
 def _layer(sample: Sample, annotator: str | None) -> Annotation:
-    """The annotation that is meant; a type that a known taxonomy does not have is refused."""
+    """The chosen annotation; rejects a type that a known taxonomy does not have."""
     marked = [layer for layer in sample.annotations if layer.spans is not None and annotator in (None, layer.annotator)]
     if not marked:
         raise InputError("nobody marked spans" if annotator is None else f"{annotator} marked no spans")
@@ -309,7 +309,7 @@ def _layer(sample: Sample, annotator: str | None) -> Annotation:
 
 
 def _finish(rows: Path, target: Path) -> None:
-    """Write the rows as they were asked for, and the account."""
+    """Write the rows in the requested format, and the account."""
     output = final_path(target)
     counts, tokens, spans, named = (Counter[str]() for _ in range(4))
 

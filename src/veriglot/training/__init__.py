@@ -1,4 +1,4 @@
-"""Training: detectors from labelled files, calibrations and ensembles from predictions."""
+"""Training of detectors on labelled files; calibration and ensembles fitted on predictions."""
 
 from __future__ import annotations
 

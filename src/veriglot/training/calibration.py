@@ -1,4 +1,4 @@
-"""Fitting a calibration of one detector, and the weights of several, on labelled responses; measured across folds."""
+"""Fits a calibration for one detector, or the weights of an ensemble, on labelled responses, with cross-validation."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ from veriglot.records.languages import find_language
 from veriglot.signatures import __version__, digest, signature
 from veriglot.text.segmentation import word_bounds
 
-__all__ = ["Rows", "fit_calibration", "line_of", "lines_by_script", "logistic", "train_stacking"]
+__all__ = ["Rows", "fit_calibration", "fit_logistic", "fit_platt", "fit_platt_by_script", "train_stacking"]
 
 
-# How well probabilities do on labels, with intervals over whole texts.
+# Quality of probabilities against labels, with confidence intervals over texts.
 
 
 def figures(
     confidences: Float64s, targets: Bools, texts: Int64s, *, seed: int, threshold: Float64s | None = None
 ) -> dict[str, Float64s]:
-    """Figures of probabilities held against labels, by name: first the value, then that of every resample.
+    """Measures of probabilities against labels, by name: first the value, then the value of every bootstrap resample.
 
-    Resamples hang on the seed and the texts alone, so figures of the same units can be compared draw by draw.
+    The resamples depend only on the seed and the texts, so measures of the same units can be compared pairwise.
     """
     drawn = unit_draws(confidences, targets, texts, seed=seed, threshold=threshold)
     measures = {"ece": "ece_equal_mass", "brier": "brier", "average_precision": "average_precision", "auroc": "auroc"}
@@ -62,7 +62,7 @@ def figures(
 
 
 def measured(level: str, script: str, what: str, name: str, drawn: Float64s, texts: Int64s) -> Measured:
-    """A figure as it is stored, of units of these texts: rounded to four digits."""
+    """One measure in its stored form, over units of these texts: rounded to four digits."""
     numbers = (None, None, None) if np.isnan(drawn[0]) else (float(drawn[0]), *percentile(drawn[1:])[:2])
     value, low, high = (None if number is None else round(number, 4) for number in numbers)
     count = len(set(texts.tolist()))
@@ -70,26 +70,28 @@ def measured(level: str, script: str, what: str, name: str, drawn: Float64s, tex
 
 
 def best_threshold(confidences: Float64s, targets: Bools) -> float:
-    """The confidence from which marking gives the best F1: the middle of the gap that parts what is marked from the
-    rest, the highest of several equals; 0.5 without positives."""
+    """The threshold with the best F1, in the middle of the gap below the lowest marked confidence.
+
+    If several are equal, the highest; 0.5 if there are no positives.
+    """
     if not targets.any():
         return 0.5
     order = np.argsort(-confidences, kind="stable")
     ordered, true_positives = confidences[order], np.cumsum(targets[order])
-    last = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1)  # ties are marked together
+    last = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1)  # equal values go together
     score = 2.0 * true_positives[last] / (last + 1 + int(targets.sum()))
     lowest = last[score.argmax()]
     return float(ordered[lowest : lowest + 2].mean())
 
 
-# Which responses are of one text, and folds that never part them.
+# Groups of responses about one text, and folds that never split a group.
 
 
 FOLDS = 5
 
 
 def folds_of(texts: Int64s, strata: Sequence[str | None], seed: int) -> Int64s:
-    """The fold of each response, 0 to `FOLDS` - 1: whole texts, spread evenly inside each stratum."""
+    """The fold of each response, 0 to `FOLDS` - 1: a text stays in one fold, and each stratum is spread evenly."""
     home: dict[int, str | None] = {}
     for text, stratum in zip(texts.tolist(), strata, strict=True):
         home.setdefault(text, stratum)
@@ -101,7 +103,7 @@ def folds_of(texts: Int64s, strata: Sequence[str | None], seed: int) -> Int64s:
     start = 0
     for _, own in sorted(members.items()):
         fold[generator.permutation(own)] = (start + np.arange(len(own))) % FOLDS
-        start += len(own)  # small strata do not all begin in the first fold
+        start += len(own)  # so that small strata do not all begin in the first fold
     return np.asarray(fold[texts])
 
 
@@ -120,12 +122,12 @@ class Row(Record):
 
 
 class Rows(msgspec.Struct):
-    """Collects labelled responses; memory grows with their words, not with the texts.
+    """Collects labelled responses; stores numbers per word, not the texts.
 
     Attributes:
-        annotator: whose labels; see `metrics.reference`.
+        annotator: whose labels are used; see `metrics.reference`.
         rows: the responses.
-        left_out: those that could not be used, by reason.
+        left_out: number of unusable responses by reason.
     """
 
     annotator: str | None = None
@@ -136,12 +138,12 @@ class Rows(msgspec.Struct):
     _seen: set[str] = set()
 
     def add(self, sample: Sample, predictions: Sequence[Prediction | None], readings: Sequence[Reading] = ()) -> None:
-        """Take one response.
+        """Add one response.
 
         Args:
             sample: with its labels.
-            predictions: of each detector; None where there is none.
-            readings: what each says of the same words; empty for what a single detector says of its own.
+            predictions: one for each detector, or None.
+            readings: confidences of all detectors for the same words; empty for a single detector with its own words.
         """
         self._seen.update(labels.annotator for labels in labelled(sample))
         chosen = reference(sample, self.annotator)
@@ -176,11 +178,11 @@ class Rows(msgspec.Struct):
         return source_of(self._hashes, self._kinds)
 
     def texts(self, fewest: int, needs: str) -> Int64s:
-        """The text of each response: responses that say the same, share a passage or a named group are one.
+        """The text of each response: responses with equal text, a common passage or a common group are one text.
 
         Raises:
-            UnknownNameError: the annotator that was asked for labelled nothing.
-            UsageError: there are fewer texts than the fit `needs`, or all words are of one kind.
+            UnknownNameError: the requested annotator has no labels.
+            UsageError: there are fewer texts than `needs` says, or all words have the same label.
         """
         require_annotator(self.annotator, self._seen)
         numbers: dict[str, int] = {}  # in order of first appearance
@@ -206,16 +208,16 @@ def _unusable(predictions: Sequence[Prediction | None]) -> str:
     return ""
 
 
-# What calibration and stacking have in common: fits by script, each measured on texts that it did not see.
+# Shared by calibration and stacking: fits for each script, evaluated on texts that were not in the fit.
 
 
 F = TypeVar("F", WordCurve, Mix)
-Fit = Callable[[Bools, F | None, tuple[str, ...]], F]  # of some units, the default fit or None, base tags
-ALL = "all"  # scripts together
+Fit = Callable[[Bools, F | None, tuple[str, ...]], F]  # from a mask, the default fit or None, base tags
+ALL = "all"  # all scripts together
 
 
 class Units(Record):
-    """Words or responses with what each of m detectors says of them."""
+    """Words or responses with the confidences of m detectors."""
 
     given: Float64s
     inside: Bools
@@ -224,7 +226,7 @@ class Units(Record):
 
     @classmethod
     def words(cls, rows: Sequence[Row]) -> Units:
-        """The words of responses."""
+        """The words of responses as units."""
         return cls(
             np.concatenate([row.confidences for row in rows]),
             np.concatenate([row.inside for row in rows]),
@@ -234,18 +236,18 @@ class Units(Record):
 
     @classmethod
     def responses(cls, rows: Sequence[Row]) -> Units:
-        """The responses themselves, by their scores."""
+        """The responses as units, with their scores."""
         scores = np.stack([row.scores for row in rows])
         wrong = np.array([row.wrong for row in rows], bool)
         return cls(scores, np.ones_like(scores, dtype=bool), wrong, np.arange(len(rows)))
 
     def of(self, mask: Bools) -> Units:
-        """Some of them."""
+        """The units in a mask."""
         return Units(self.given[mask], self.inside[mask], self.target[mask], self.row[mask])
 
 
 class ScriptFits(Generic[F]):
-    """Fits for all responses and for each script with enough texts, on any part of them."""
+    """Fits for all responses and for each script with enough texts; also on a subset."""
 
     def __init__(self, rows: Sequence[Row], texts: Int64s, seed: int, fewest: int) -> None:
         self.texts = texts
@@ -255,7 +257,7 @@ class ScriptFits(Generic[F]):
         self._fewest = fewest
 
     def fit(self, units: Units, fitted: Fit[F], mask: Bools | None = None) -> ByScript[F]:
-        """The fit for everything, and those by script."""
+        """The default fit on all scripts, and a fit for each script."""
         chosen = np.ones(len(self.texts), bool) if mask is None else mask
         default = fitted(chosen[units.row], None, ())
         scripts = {}
@@ -268,10 +270,10 @@ class ScriptFits(Generic[F]):
                 scripts[script] = fitted(here, default, tuple(sorted(tags - {""})))
         return ByScript(default, scripts)
 
-    def crossed(
+    def cross_predict(
         self, units: Units, fitted: Fit[F], confidences: Callable[[F, Bools, Bools], Float64s | np.floating[Any]]
     ) -> Float64s:
-        """The confidence of each unit, by a fit that saw no response of its text; shape (n,)."""
+        """Cross-validated confidence of each unit: its fit saw no response about its text; shape (n,)."""
         result = np.zeros(len(units.target))
         for fold in range(FOLDS):
             held_out = self.folds == fold
@@ -282,7 +284,7 @@ class ScriptFits(Generic[F]):
         return result
 
     def parts(self, units: Units) -> list[tuple[str, Bools]]:
-        """All units, and where there are several scripts those of each, by name."""
+        """The mask of all units; if there are several scripts, also the mask of each; with names."""
         scripts = self.scripts[units.row]
         known = sorted(set(scripts.tolist()) - {""})
         parts = [(ALL, np.ones(len(scripts), bool))]
@@ -296,24 +298,24 @@ _STEPS = 50
 _RIDGE = 1e-3
 
 
-def logistic(
-    features: Float64s, targets: Float64s, weights: Float64s, *, start: Float64s | None = None, pull: float = 0.0
+def fit_logistic(
+    features: Float64s, targets: Float64s, weights: Float64s, *, start: Float64s | None = None, penalty: float = 0.0
 ) -> Float64s:
-    """The weights of a logistic regression, drawn towards `start` by a quadratic penalty.
+    """The weights of a logistic regression with an L2 penalty on the distance to `start`.
 
     Args:
-        features: shape (n, k); the constant is one of them.
+        features: shape (n, k), including the constant.
         targets: 0 to 1, shape (n,).
-        weights: of the rows, not negative, shape (n,).
-        start: where the penalty is 0, shape (k,); None for the origin.
-        pull: the strength of the penalty, as so many rows' worth.
+        weights: of the rows, at least 0, shape (n,).
+        start: centre of the penalty, shape (k,); None is the origin.
+        penalty: its strength; it counts like this number of rows.
 
     Returns:
         Shape (k,).
     """
     centre = np.zeros(features.shape[1]) if start is None else start
     coefficients = centre.copy()
-    ridge = np.eye(features.shape[1]) * (_RIDGE + 0.01 * pull)
+    ridge = np.eye(features.shape[1]) * (_RIDGE + 0.01 * penalty)
     for _ in range(_STEPS):
         chances = sigmoid(features @ coefficients)
         slope = features.T @ (weights * (chances - targets)) + ridge @ (coefficients - centre)
@@ -323,17 +325,17 @@ def logistic(
     return coefficients
 
 
-def logistic_rising(
-    features: Float64s, targets: Float64s, weights: Float64s, *, start: Float64s | None = None, pull: float = 0.0
+def fit_monotonic_logistic(
+    features: Float64s, targets: Float64s, weights: Float64s, *, start: Float64s | None = None, penalty: float = 0.0
 ) -> Float64s:
-    """The same, but no weight other than the last, the constant's, is negative: more suspicion is never less.
+    """Logistic regression with weights of at least 0, except the last (the constant's): it is monotonic.
 
-    Features whose weight comes out negative are left out, the most negative first, and the rest fitted again.
+    The feature with the most negative weight is removed and the rest fitted again, until none is negative.
     """
     rising = list(range(features.shape[1]))
     while True:
         centre = None if start is None else start[rising]
-        coefficients = logistic(features[:, rising], targets, weights, start=centre, pull=pull)
+        coefficients = fit_logistic(features[:, rising], targets, weights, start=centre, penalty=penalty)
         worst = int(coefficients[:-1].argmin()) if len(rising) > 1 else 0
         if len(rising) == 1 or coefficients[worst] >= 0:
             whole = np.zeros(features.shape[1])
@@ -342,24 +344,26 @@ def logistic_rising(
         del rising[worst]
 
 
-def line_of(texts: Sequence[Sequence[Numbers]], start: PlattScaling | None = None, pull: float = 0.0) -> PlattScaling:
-    """The line from logits to probabilities, of texts of which each gives the logits, targets and weights of words."""
+def fit_platt(
+    texts: Sequence[Sequence[Numbers]], start: PlattScaling | None = None, penalty: float = 0.0
+) -> PlattScaling:
+    """Platt scaling fitted on texts; each gives logits, targets and weights of its words."""
     logits, targets, weights = (np.concatenate(columns).astype(np.float64) for columns in zip(*texts, strict=True))
     features = np.stack([logits, np.ones_like(logits)], axis=1)
     centre = None if start is None else np.array([start.slope, start.offset])
-    return PlattScaling(*logistic(features, targets, weights, start=centre, pull=pull).tolist())
+    return PlattScaling(*fit_logistic(features, targets, weights, start=centre, penalty=penalty).tolist())
 
 
-def lines_by_script(
-    words: Iterable[tuple[str | None, Numbers, Numbers, Numbers]], start: PlattScaling, pull: float, fewest: int = 0
+def fit_platt_by_script(
+    words: Iterable[tuple[str | None, Numbers, Numbers, Numbers]], start: PlattScaling, penalty: float, fewest: int = 0
 ) -> tuple[dict[str, PlattScaling], tuple[str, ...]]:
-    """A line for each script with enough words, drawn towards `start`, and the base tags of their languages.
+    """Platt scaling for each script with enough words, pulled towards `start`; and the base tags of their languages.
 
     Args:
-        words: of each text its language, and as `line_of` takes them.
-        start: the line where the penalty is 0.
-        pull: as many words' worth.
-        fewest: words that a script needs.
+        words: for each text its language, logits, targets and weights.
+        start: centre of the penalty.
+        penalty: its strength; it counts like this number of words.
+        fewest: minimum number of words of a script.
     """
     by_script = defaultdict[str, list[tuple[str, Sequence[Numbers]]]](list)
     for tag, *columns in words:
@@ -369,19 +373,19 @@ def lines_by_script(
     lines, tags = {}, set[str]()
     for script, texts in by_script.items():
         if sum(len(columns[0]) for _, columns in texts) >= fewest:
-            lines[script] = line_of([columns for _, columns in texts], start, pull)
+            lines[script] = fit_platt([columns for _, columns in texts], start, penalty)
             tags.update(tag for tag, _ in texts)
     return lines, tuple(sorted(tags))
 
 
-# Isotonic regression: the never-falling map that fits labels best.
+# Isotonic regression: the monotonic function that fits the labels best.
 
 
 def fit_isotonic(logits: Float64s, targets: Bools) -> Isotonic:
-    """A point for each block of pooled adjacent violators, at its mean logit.
+    """A point for each block of pooled adjacent violators, at the mean logit of the block.
 
-    A block of n units of which k are unsupported has the value (k + 1/2) / (n + 1): a few units at the end of the
-    scale do not make a certainty.
+    A block of n units with k unsupported ones has the value (k + 1/2) / (n + 1), so that a few units at the end of the
+    scale do not give a probability of 0 or 1.
     """
     sizes, positives, sums = pooled_blocks(logits, targets)
     values = np.maximum.accumulate((positives + 0.5) / (sizes + 1.0))
@@ -389,7 +393,7 @@ def fit_isotonic(logits: Float64s, targets: Bools) -> Isotonic:
 
 
 def pooled_blocks(logits: Float64s, targets: Bools) -> tuple[Float64s, Float64s, Float64s]:
-    """Blocks by the pool-adjacent-violators algorithm: their units, unsupported units, and sums of logits."""
+    """Blocks of the pool-adjacent-violators algorithm: number of units, of unsupported units, and sum of logits."""
     points, positions = np.unique(logits, return_inverse=True)
     sizes = np.bincount(positions).astype(np.float64)
     positives = np.bincount(positions, weights=targets.astype(np.float64))
@@ -403,48 +407,48 @@ def pooled_blocks(logits: Float64s, targets: Bools) -> tuple[Float64s, Float64s,
     return table[:, 0], table[:, 1], table[:, 2]
 
 
-# Fitting a calibration of one detector, and measuring it on texts that it did not see.
+# Calibration of one detector, evaluated on texts that were not in the fit.
 
 
 Method = Literal["platt", "isotonic"]
 
-FEWEST_TEXTS = 10  # texts, for anything at all
-_TEXTS_FOR_A_CURVE = {"platt": 30, "isotonic": 200}  # texts that a script needs for a curve of its own
-_PULL_OF_WORDS, _PULL_OF_RESPONSES = 500.0, 100.0  # towards the default curve, as so many units
+FEWEST_TEXTS = 10  # minimum number of texts
+_TEXTS_FOR_A_CURVE = {"platt": 30, "isotonic": 200}  # minimum number of texts of a script with its own curve
+_PENALTY_OF_WORDS, _PENALTY_OF_RESPONSES = 500.0, 100.0  # towards the default curve; counts like this number of units
 _OF_CALIBRATION = ("ece", "brier")
 
 
 def fit_calibration(
     rows: Rows, *, detector: str, made: str | None, method: Method = "platt", seed: int = 0
 ) -> Calibration:
-    """A calibration of what one detector said.
+    """A calibration of one detector.
 
-    Each script of at least 30 texts (isotonic: 200) has curves of its own, drawn towards the default's; the default is
-    fitted on everything. The quality is that of five fits of the same kind, each measured on the texts it did not see.
+    Each script with at least 30 texts (isotonic: 200) has its own curves. Platt curves are pulled towards the default,
+    which is fitted on everything. The quality comes from five-fold cross-validation.
 
     Args:
-        rows: labelled responses with that detector's predictions.
+        rows: labelled responses with the detector's predictions.
         detector: its name and revision.
         made: its signature, or None.
         method: `platt` or `isotonic`.
-        seed: of the folds and of the intervals.
+        seed: for folds and intervals.
 
     Raises:
-        UsageError: too few texts, nothing or everything in them is unsupported, or words stand beside spans alone.
+        UsageError: there are too few texts, all words have the same label, or only some predictions have words.
         UnknownNameError: no sample has labels of the annotator.
     """
     source = _source(rows)
     texts = rows.texts(FEWEST_TEXTS, f"A calibration takes at least {FEWEST_TEXTS} labelled texts that were scored")
     words, responses = Units.words(rows.rows), Units.responses(rows.rows)
     fitting = ScriptFits[WordCurve](rows.rows, texts, seed, _TEXTS_FOR_A_CURVE[method])
-    of_words = partial(_curve, method, words, _PULL_OF_WORDS, source)
-    crossed = fitting.crossed(words, of_words, partial(_calibrated, words, source))
+    of_words = partial(_curve, method, words, _PENALTY_OF_WORDS, source)
+    crossed = fitting.cross_predict(words, of_words, partial(_calibrated, words, source))
     quality = _quality(fitting, "word", words, crossed, seed)
     level = None
     if responses.target.any() and not responses.target.all():
-        of_responses = partial(_curve, method, responses, _PULL_OF_RESPONSES, "words")
+        of_responses = partial(_curve, method, responses, _PENALTY_OF_RESPONSES, "words")
         level = fitting.fit(responses, of_responses)
-        across = fitting.crossed(responses, of_responses, partial(_calibrated, responses, "words"))
+        across = fitting.cross_predict(responses, of_responses, partial(_calibrated, responses, "words"))
         quality += _quality(fitting, "response", responses, across, seed)
     threshold = best_threshold(crossed, words.target)
     data = rows.data
@@ -483,13 +487,13 @@ def _calibrated(units: Units, source: Source, curve: WordCurve, here: Bools, _: 
 def _curve(
     method: Method,
     everything: Units,
-    pull: float,
+    penalty: float,
     source: Source,
     mask: Bools,
     default: WordCurve | None,
     languages: tuple[str, ...],
 ) -> WordCurve:
-    """A curve of some of the units."""
+    """A curve fitted on the units in `mask`."""
     units = everything.of(mask)
     some = units.of(~np.isnan(units.given[:, 0]))
     curve = default.curve if default is not None else None
@@ -500,9 +504,9 @@ def _curve(
         else:
             start, weight = np.array([1.0, 0.0]), 0.0
             if isinstance(curve, Platt):
-                start, weight = np.array([curve.slope, curve.offset]), pull
+                start, weight = np.array([curve.slope, curve.offset]), penalty
             parts = np.stack([logits, np.ones_like(logits)], axis=1), some.target.astype(np.float64)
-            slope, offset = logistic_rising(*parts, np.ones(len(logits)), start=start, pull=weight)
+            slope, offset = fit_monotonic_logistic(*parts, np.ones(len(logits)), start=start, penalty=weight)
             curve = Platt(float(slope), float(offset))
     if source == "words":
         return WordCurve(curve, languages=languages)
@@ -511,12 +515,12 @@ def _curve(
 
 
 def _share(target: Bools) -> float:
-    """The share that is unsupported, drawn a little to the middle: no case is no certainty."""
+    """The unsupported share, smoothed: no cases do not give 0 or 1."""
     return round(float((target.sum() + 0.5) / (len(target) + 1.0)), 4)
 
 
 def _quality(fitting: ScriptFits[WordCurve], level: str, units: Units, crossed: Float64s, seed: int) -> list[Measured]:
-    """What was given and what was made of it, for each script and for all."""
+    """Measures before and after calibration, for each script and for all."""
     rows = []
     for script, mask in fitting.parts(units):
         some, texts = units.of(mask), fitting.texts[units.row[mask]]
@@ -534,33 +538,33 @@ def _quality(fitting: ScriptFits[WordCurve], level: str, units: Units, crossed: 
     return rows
 
 
-# Stacking: the weight of each of several detectors, measured across folds.
+# Stacking: a weight for each of several detectors, with cross-validation.
 
 
 _BATCH = 64
-FEWEST_FOR_STACKING = 20  # texts, for anything at all
-_TEXTS_FOR_WEIGHTS = 50  # texts that a script needs for weights of its own
-_PULL_OF_WEIGHTS = 500.0  # towards the default, as so many words
-_PULL_OF_RESPONSE_WEIGHTS = 50.0
+FEWEST_FOR_STACKING = 20  # minimum number of texts
+_TEXTS_FOR_WEIGHTS = 50  # minimum number of texts of a script with its own weights
+_PENALTY_OF_WEIGHTS = 500.0  # towards the default weights; counts like this number of words
+_PENALTY_OF_RESPONSE_WEIGHTS = 50.0
 _OF_STACKING = ("average_precision", "auroc", "ece", "brier", "f1")
 
 
 def train_stacking(
     samples: Iterable[Sample], members: Sequence[Member], *, annotator: str | None = None, seed: int = 0
 ) -> tuple[Stacking, Rows]:
-    """Have every member judge labelled samples, and learn how much each counts.
+    """Run every member on labelled samples, and fit the weights of the ensemble.
 
     Args:
-        samples: with labels; those that a member does not score are left out, and counted.
+        samples: with labels; samples that a member does not score are left out and counted.
         members: the detectors.
-        annotator: whose labels; see `metrics.reference`.
-        seed: of the folds and of the intervals.
+        annotator: whose labels are used; see `metrics.reference`.
+        seed: for folds and intervals.
 
     Returns:
-        The weights, and the rows that they were learned from.
+        The weights, and the rows of the fit.
 
     Raises:
-        UsageError: there is too little to learn from.
+        UsageError: there is too little data.
         MissingExtraError, WeightsError: a member cannot be loaded.
     """
     detectors = [member.load(None) for member in members]
@@ -577,18 +581,18 @@ def train_stacking(
 
 
 def fit_stacking(rows: Rows, members: Sequence[Member], detectors: Sequence[Detector], *, seed: int) -> Stacking:
-    """Weights from labelled responses that every member scored.
+    """Ensemble weights from labelled responses that every member scored.
 
-    Each script of at least 50 texts has weights of its own, drawn towards the default's. The quality is that of five
-    fits of the same kind, each measured on the texts that it did not see, beside each member alone and their mean.
+    Each script with at least 50 texts has its own weights, pulled towards the default weights. The quality comes from
+    five-fold cross-validation, compared with each member alone and with their mean.
     """
     needs = f"Weights take at least {FEWEST_FOR_STACKING} labelled texts that every member scored"
     texts = rows.texts(FEWEST_FOR_STACKING, needs)
     read = rows.rows
     fitting = ScriptFits[Mix](read, texts, seed, _TEXTS_FOR_WEIGHTS)
     words = Units.words(read)
-    of_words = partial(_fitted, words, _PULL_OF_WEIGHTS)
-    crossed = fitting.crossed(words, of_words, partial(_combined, words))
+    of_words = partial(_fitted, words, _PENALTY_OF_WEIGHTS)
+    crossed = fitting.cross_predict(words, of_words, partial(_combined, words))
     threshold = best_threshold(crossed, words.target)
     names = [detector.name for detector in detectors]
     quality = _stack_quality(fitting, words, crossed, names, [detector.threshold for detector in detectors], seed)
@@ -599,7 +603,7 @@ def fit_stacking(rows: Rows, members: Sequence[Member], detectors: Sequence[Dete
         members=tuple(_stacked(*pair, rows) for pair in zip(range(len(members)), members, detectors, strict=True)),
         threshold=threshold,
         words=fitting.fit(words, of_words),
-        responses=fitting.fit(responses, partial(_fitted, responses, _PULL_OF_RESPONSE_WEIGHTS)) if both else None,
+        responses=fitting.fit(responses, partial(_fitted, responses, _PENALTY_OF_RESPONSE_WEIGHTS)) if both else None,
         quality=tuple(quality),
         data=rows.data,
         signature=signature(
@@ -623,7 +627,7 @@ def _combined(units: Units, mix: Mix, here: Bools, learned: Bools) -> Float64s |
     return units.target[learned].mean() if probabilities is None else probabilities
 
 
-def _fitted(units: Units, pull: float, mask: Bools, default: Mix | None, languages: tuple[str, ...]) -> Mix:
+def _fitted(units: Units, penalty: float, mask: Bools, default: Mix | None, languages: tuple[str, ...]) -> Mix:
     some = units.of(mask)
     rows = np.column_stack([features(some.given, some.inside), np.ones(len(some.target))])
     members = some.given.shape[1]
@@ -631,8 +635,8 @@ def _fitted(units: Units, pull: float, mask: Bools, default: Mix | None, languag
     if default is not None:
         start = np.append(default.weights, default.offset)
     target = some.target.astype(np.float64)
-    coefficients = logistic_rising(
-        rows, target, np.ones(len(target)), start=start, pull=0.0 if default is None else pull
+    coefficients = fit_monotonic_logistic(
+        rows, target, np.ones(len(target)), start=start, penalty=0.0 if default is None else penalty
     )
     return Mix(tuple(coefficients[:-1].tolist()), float(coefficients[-1]), languages)
 
@@ -645,7 +649,7 @@ def _stack_quality(
     thresholds: Sequence[float],
     seed: int,
 ) -> list[Measured]:
-    """Each member that gave words, their mean, and the stack, for all and for each script."""
+    """Measures of each member with word confidences, their mean, and the stack, for all and for each script."""
     total = len(words.target)
     systems = [
         (name, words.given[:, index], np.full(total, thresholds[index]))
@@ -654,7 +658,7 @@ def _stack_quality(
     ]
     if len(systems) == len(names):
         systems.append(("mean", mean_of(words.given, np.ones(len(names))), np.full(total, 0.5)))
-    fold, best = fitting.folds[words.row], np.zeros(total)  # where F1 is best in the other folds
+    fold, best = fitting.folds[words.row], np.zeros(total)  # threshold with the best F1 in the other folds
     for number in range(FOLDS):
         best[fold == number] = best_threshold(crossed[fold != number], words.target[fold != number])
     systems.append(("stack", crossed, best))

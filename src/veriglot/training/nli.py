@@ -1,8 +1,8 @@
-"""Training NLI models: an encoder of transformers becomes a classifier of premise and hypothesis.
+"""Trains NLI models: fine-tunes an encoder of transformers as a classifier of (premise, hypothesis) pairs.
 
-The rows are samples in any readable format: the evidence is the premise, the response the hypothesis. Labels are those
-of natural language inference, or say whether the response is supported, as after `veriglot dataset translate` (mFACT:
-Qiu et al. 2023, section 3: English faithfulness labels, translated, train a classifier in other languages).
+The rows are samples in any readable format: the evidence is the premise, the response the hypothesis. Labels are NLI
+labels, or say whether the response is supported, as after `veriglot dataset translate` (mFACT: Qiu et al. 2023,
+section 3: English faithfulness labels, translated, train a classifier in other languages).
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ from veriglot.records.settings import (
 from veriglot.signatures import digest, file_sha256
 from veriglot.storage.files import whole_folder, write_json
 from veriglot.training.grounding.examples import share_of
-from veriglot.training.reader.pipeline import learned_of
-from veriglot.training.tokens import Lines, last_checkpoint
+from veriglot.training.reader.pipeline import load_trained
+from veriglot.training.tokens import LogCallback, last_checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    Encoded = list[dict[str, Any]]  # pairs as the tokenizer makes them
+    Encoded = list[dict[str, Any]]  # outputs of the tokenizer
 
 __all__ = ["plan", "read_config", "train"]
 
@@ -73,19 +73,19 @@ _SORTED = 50  # batches whose rows are sorted by length together
 
 
 class DataEntry(StrictRecord):
-    """`[[data]]`: one set of labelled pairs.
+    """`[[data]]`: one data set of labelled pairs.
 
     Attributes:
         name: in tables and in the model card.
-        path: files or folders of it, relative to the TOML file.
-        licence: of the set, for the model card.
-        columns: part of a sample to the column that holds it, as --map has it; empty to recognise the format.
-        label: the column with the NLI label; None for the labels that the format reads (unsupported or not).
-        labels: value of that column to a label; empty for the usual names. Rows with other values are left out.
-        annotator: whose labels of responses; None as `veriglot evaluate` takes them.
-        language: BCP 47 tag of rows that state none.
-        use: `training` or `validation` for all of its rows; None parts them by text.
-        limit: most rows, chosen by a hash of their texts.
+        path: its files or folders, relative to the TOML file.
+        licence: of the data set, for the model card.
+        columns: column for each part of a sample, as in --map; empty to detect the format.
+        label: the column with the NLI label; None for the labels that the format has (unsupported or not).
+        labels: label for each value of that column; empty for the usual names. Rows with other values are left out.
+        annotator: whose labels of responses; None as in `veriglot evaluate`.
+        language: BCP 47 tag of rows without a language.
+        use: `training` or `validation` for all of its rows; None splits them by text.
+        limit: maximum number of rows, chosen by a hash of their texts.
     """
 
     name: str
@@ -104,17 +104,17 @@ class NLIConfig(StrictRecord):
     """The file of `veriglot train nli`.
 
     Attributes:
-        model: a folder or a name on the hub, of an encoder; `e5-multilingual`; or `reader`, the same with the layers of
-            that detector, which has learned to compare texts.
+        model: an encoder: a folder or a name on the hub; `e5-multilingual`; or `reader`, which is the same with the
+            fine-tuned layers of that detector.
         output: folder for the classifier, relative to the file.
-        data: the sets.
+        data: the data sets.
         labels: 3, or 2 for entailment and not_entailment.
-        max_length: tokens of a pair. Longer rows are left out, and counted: a cut premise would make labels wrong.
-        frozen_layers: 0 leaves the embeddings as they are, N the lowest N layers too; None trains everything.
-        validation_share: share of the texts that trains nothing, of sets without `use`; from 0, under 1.
-        seed: of the head and of the order.
+        max_length: tokens of a pair. Longer rows are left out and counted: a truncated premise makes labels wrong.
+        frozen_layers: 0 freezes the embeddings, N also the lowest N layers; None trains everything.
+        validation_share: share of held-out texts, for data sets without `use`; from 0, under 1.
+        seed: for the head and the order.
         device: `cpu`, `cuda`; None for the first accelerator.
-        licence: of the result, at the head of its card.
+        licence: of the result, for its model card.
         accept_licence: you have read the model's licence, and it allows what you do.
         training: further arguments of transformers.TrainingArguments.
     """
@@ -134,7 +134,7 @@ class NLIConfig(StrictRecord):
 
 
 class Pair(NamedTuple):
-    """A row: `label` is one of `LABELS[3]`, or `not_entailment` where nobody says which of the other two."""
+    """A row: `label` is one of `LABELS[3]`, or `not_entailment` if neutral or contradiction is not known."""
 
     source: str
     language: str
@@ -147,7 +147,7 @@ class Pair(NamedTuple):
 
 
 class Rows(Record):
-    """The rows of one set, language and part: how many of each label, and their tokens."""
+    """Number of rows of one data set, language and split, their labels, and their tokens."""
 
     data: str
     language: str
@@ -158,10 +158,10 @@ class Rows(Record):
 
 
 class Accuracy(Record):
-    """Share of held-out pairs whose likeliest label is right, 0 to 1, with its interval over texts (95%).
+    """Accuracy on held-out pairs, 0 to 1, with its interval over texts (95%).
 
-    `majority` is what the commonest label of the same pairs gets. Where a set does not tell neutral from contradiction,
-    the two are one label.
+    `majority` is the accuracy of always choosing the most frequent label. If a data set does not separate neutral from
+    contradiction, the two are one label.
     """
 
     data: str
@@ -174,17 +174,17 @@ class Accuracy(Record):
 
 
 class Result(Record):
-    """What a training takes, and how right its classifier is: `accuracy` is empty of a plan.
+    """Cost of a training, and the accuracy of its classifier (empty for a plan).
 
     Attributes:
-        rows: what there is of each set.
-        left_out: rows that were not taken, by reason.
+        rows: rows of each data set.
+        left_out: number of rows that were not used, by reason.
         steps: of the optimiser.
         tokens: in all epochs.
-        parameters, trained: numbers of the network, and how many of them are trained.
-        memory: bytes, by estimate.
-        fingerprint: of the settings and of the rows that train.
-        accuracy: by set and language, as `nli:FOLDER` judges.
+        parameters, trained: number of parameters, and of trained ones.
+        memory: estimated bytes.
+        fingerprint: hash of the settings and the training rows.
+        accuracy: by data set and language, as `nli:FOLDER` predicts.
     """
 
     rows: list[Rows]
@@ -199,10 +199,10 @@ class Result(Record):
 
 
 def read_config(path: Path) -> NLIConfig:
-    """The settings in a file.
+    """Read the settings from a file.
 
     Raises:
-        InputError: it cannot be read, a setting makes no sense, or a file is missing; the error names it.
+        InputError: the file cannot be read, a setting is invalid, or a file is missing; the error names it.
     """
     with errors_of(path):
         config = read_toml_records(path, NLIConfig, "training")
@@ -217,7 +217,7 @@ def read_config(path: Path) -> NLIConfig:
 
 
 def _files(path: Path, columns: Mapping[str, str]) -> list[str | Path]:
-    """A file, or the readable ones of a folder: each by itself, since published parts have ids in common."""
+    """A file, or the readable files of a folder, each read by itself: parts of one data set may repeat ids."""
     if not path.is_dir():
         return [path]
     return [source.path for source, _ in readable_files(path, {}, "columns" if columns else None)]
@@ -242,7 +242,7 @@ def _pairs(folder: Path, entry: DataEntry, left_out: Counter[str]) -> Iterator[P
 
 
 def _label(sample: Sample, entry: DataEntry) -> str | None:
-    """The label in the column; else what marks and labels of the response say. What is all contradicted contradicts."""
+    """The label in the column; else from spans and response labels. If all spans are contradicted, a contradiction."""
     if entry.label is not None:
         value = str(sample.meta.get(entry.label, "")).strip()
         usual = label_aliases("veriglot.judging", "nli_labels.json")
@@ -256,10 +256,10 @@ def _label(sample: Sample, entry: DataEntry) -> str | None:
 
 
 def read_pairs(config: NLIConfig, folder: Path) -> tuple[list[Pair], list[Pair], Counter[str]]:
-    """The rows to train on, those held out, and how many were left out, by reason.
+    """Training rows, held-out rows, and the number of rows that were left out, by reason.
 
-    Rows of one text (equal premise or hypothesis, or translations of each other) never part; what shares a text with a
-    set that is for the test alone does not train.
+    Rows of one text (equal premise or hypothesis, or translations of each other) are in the same split. Rows that
+    share a text with a validation set are not in the training.
     """
     left_out = Counter[str]()
     pairs = []
@@ -268,7 +268,7 @@ def read_pairs(config: NLIConfig, folder: Path) -> tuple[list[Pair], list[Pair],
         own.sort(key=lambda pair: share_of(f"{pair.premise}\n{pair.hypothesis}"))
         pairs += own[: entry.limit]
     groups = {key for pair in pairs for key in pair.keys if key.startswith("group:")}
-    # a translation names its original as its group
+    # the group of a translation is the id of its original
     texts = texts_of([(*pair.keys, *({f"group:{pair.id}"} & groups)) for pair in pairs])
     held_out = [
         pair.use == "validation" or (pair.use is None and share_of(text) < config.validation_share)
@@ -290,18 +290,18 @@ def _source(model: str) -> str:
     if model != "reader":
         return checkpoint(model)
     weights = Path(str(files("veriglot.detectors.reader"))) / "weights" / "network.npz"
-    learned = learned_of(weights, E5File(find(NAME)))
+    learned = load_trained(weights, E5File(find(NAME)))
     return str(transformers_folder(f"reader-{file_sha256(weights)[:8]}", learned))
 
 
 def _network(config: NLIConfig) -> tuple[Any, Any]:
-    """The classifier to begin with, and its tokenizer; frozen as asked."""
+    """The classifier before training, with frozen layers, and its tokenizer."""
     agree(NAME if config.model == "reader" else config.model, accepted=config.accept_licence)
     labels = LABELS[config.labels]
     names = {"id2label": dict(enumerate(labels)), "label2id": {name: number for number, name in enumerate(labels)}}
     source = _source(config.model)
     options = hub_options(source)
-    transformers.logging.set_verbosity_error()  # it lists the layers of the head, which are to be new
+    transformers.logging.set_verbosity_error()  # it warns that the head is newly initialised
     with loading("encoder", source):
         tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
         network = transformers.AutoModelForSequenceClassification.from_pretrained(
@@ -319,9 +319,9 @@ def _network(config: NLIConfig) -> tuple[Any, Any]:
 
 
 def _encoded(tokenizer: Any, pairs: Sequence[Pair], config: NLIConfig) -> tuple[list[Pair], Encoded]:
-    """The pairs that fit, and their rows for the trainer.
+    """The pairs that are short enough, and their inputs for the trainer.
 
-    A label is a row of 0 and 1, the outputs that may be right: of `not_entailment` two of three.
+    A label is a vector of 0 and 1 for the outputs that may be right: for `not_entailment` two of three.
     """
     names = LABELS[config.labels]
     fitting, rows = [], []
@@ -335,7 +335,7 @@ def _encoded(tokenizer: Any, pairs: Sequence[Pair], config: NLIConfig) -> tuple[
 
 
 def _batched(rows: Encoded, arguments: Any) -> Encoded:
-    """The rows of all epochs, of about one length in a batch: the trainer's own grouping does not resume the same."""
+    """Rows of all epochs, batched by similar length; the trainer's own grouping changes the order when it resumes."""
     generator = np.random.default_rng(arguments.seed)
     size, result = arguments.train_batch_size, []
     for _ in range(math.ceil(arguments.num_train_epochs)):
@@ -349,12 +349,12 @@ def _batched(rows: Encoded, arguments: Any) -> Encoded:
 
 
 def loss_of(outputs: Any, labels: torch.Tensor, num_items_in_batch: Any = None) -> torch.Tensor:
-    """Minus the mean log probability of the labels that may be right; cross-entropy where that is one.
+    """Minus the mean log probability of the labels that may be right; with one such label, cross-entropy.
 
     Args:
         outputs: with `logits`, shape (b, k).
         labels: 1 for an output that may be right, otherwise 0, shape (b, k).
-        num_items_in_batch: numbers of labels in all batches of a step, as the trainer counts them: k a row.
+        num_items_in_batch: number of labels in all batches of a step, as the trainer counts them: k for each row.
     """
     shares = torch.log_softmax(outputs.logits.float(), -1).masked_fill(labels == 0, -torch.inf)
     total = -torch.logsumexp(shares, -1).sum()
@@ -363,7 +363,7 @@ def loss_of(outputs: Any, labels: torch.Tensor, num_items_in_batch: Any = None) 
 
 
 class _Job(NamedTuple):
-    """What is trained on what."""
+    """A network with its training and validation data."""
 
     network: Any
     tokenizer: Any
@@ -373,22 +373,22 @@ class _Job(NamedTuple):
 
 
 def plan(config: NLIConfig, folder: Path) -> Result:
-    """What training takes; writes nothing.
+    """Estimate the cost of a training; writes nothing.
 
     Args:
         config: the settings.
-        folder: what their paths are relative to.
+        folder: base folder of relative paths.
 
     Raises:
-        InputError: a set cannot be read.
-        UsageError: there is nothing to train on, or the settings make no sense.
+        InputError: a data set cannot be read.
+        UsageError: there are no training rows, or the settings are invalid.
         WeightsError: the encoder cannot be loaded.
     """
     return _job(config, folder).result
 
 
 def _job(config: NLIConfig, folder: Path) -> _Job:
-    transformers.set_seed(config.seed)  # the head is drawn here
+    transformers.set_seed(config.seed)  # the head is initialised here
     *parts, left_out = read_pairs(config, folder)
     network, tokenizer = _network(config)
     counts = []
@@ -417,8 +417,8 @@ def _planned(config: NLIConfig, network: Any, rows: Encoded, counts: list[Rows],
     given = _arguments(config, folder=Path())
     steps = math.ceil(len(rows) / given.train_batch_size / given.gradient_accumulation_steps) * given.num_train_epochs
     parameters, trained = network.num_parameters(), network.num_parameters(only_trainable=True)
-    # Weights, gradients and two moments of AdamW are of 4 bytes; for the way back a layer keeps about 16 vectors of a
-    # token and two tables of attention, of 2 bytes in bf16.
+    # Weights, gradients and two moments of AdamW have 4 bytes; for the backward pass a layer stores about 16 vectors
+    # for each token and two attention matrices, with 2 bytes in bf16.
     longest = max(len(row["input_ids"]) for row in rows)
     shape = network.config
     numbers = 16 * shape.hidden_size + 2 * longest * shape.num_attention_heads
@@ -429,7 +429,7 @@ def _planned(config: NLIConfig, network: Any, rows: Encoded, counts: list[Rows],
 
 
 def _arguments(config: NLIConfig, folder: Path, **more: Any) -> Any:
-    """The settings of transformers' trainer."""
+    """Arguments of transformers' trainer."""
     settings = {**_TRAINING, **config.training, "use_cpu": device_for(config.device).type == "cpu", **more}
     try:
         return transformers.TrainingArguments(output_dir=str(folder), seed=config.seed, **settings)
@@ -438,16 +438,16 @@ def _arguments(config: NLIConfig, folder: Path, **more: Any) -> Any:
 
 
 def train(config: NLIConfig, folder: Path, *, say: Callable[[str], None] = lambda _: None) -> Result:
-    """Train a classifier, and write a folder that `nli:FOLDER` loads. It resumes, and redoes nothing that is finished.
+    """Train a classifier, and write a folder that `nli:FOLDER` loads. Resumes, and skips what is finished.
 
     Args:
         config: the settings.
-        folder: what their paths are relative to.
-        say: told of progress, a line at a time.
+        folder: base folder of relative paths.
+        say: callback for progress, one line at a time.
 
     Raises:
-        InputError: a set cannot be read.
-        UsageError: there is nothing to train on, or the output was begun with other settings or other data.
+        InputError: a data set cannot be read.
+        UsageError: there are no training rows, or the output folder belongs to other settings or other data.
         WeightsError: the encoder cannot be loaded.
     """
     output = folder / Path(config.output).expanduser()
@@ -469,7 +469,7 @@ def train(config: NLIConfig, folder: Path, *, say: Callable[[str], None] = lambd
     settings = _arguments(config, saved, num_train_epochs=1, train_sampling_strategy="sequential")
     trainer = transformers.Trainer(
         job.network, settings, transformers.DataCollatorWithPadding(job.tokenizer),
-        _batched(job.rows, _arguments(config, saved)), compute_loss_func=loss_of, callbacks=[Lines(say)],
+        _batched(job.rows, _arguments(config, saved)), compute_loss_func=loss_of, callbacks=[LogCallback(say)],
     )  # fmt: skip
     trainer.remove_callback(transformers.PrinterCallback)
     trainer.train(resume_from_checkpoint=last_checkpoint(saved))
@@ -486,9 +486,9 @@ def train(config: NLIConfig, folder: Path, *, say: Callable[[str], None] = lambd
 
 
 def measure(folder: Path, pairs: Sequence[Pair], config: NLIConfig) -> list[Accuracy]:
-    """How often a model is right on labelled pairs, by set and language.
+    """Accuracy of a model on labelled pairs, by data set and language.
 
-    Where three labels are known the likeliest of them counts, else whether that is entailment.
+    With three labels the prediction is the most probable one; else whether that is entailment.
     """
     model = load_entailment(folder, device=config.device)
     shares = model.judge([(pair.premise, pair.hypothesis) for pair in pairs])
@@ -513,7 +513,7 @@ def measure(folder: Path, pairs: Sequence[Pair], config: NLIConfig) -> list[Accu
 
 
 def _card(config: NLIConfig, result: Result) -> str:
-    """The model card: what trained it under which licence, and what it got right."""
+    """The model card: training data with licences, and accuracy."""
     rows = defaultdict[str, Counter[str]](Counter)
     for count in result.rows:
         rows[count.data][count.part] += count.rows

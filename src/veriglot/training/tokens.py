@@ -1,8 +1,8 @@
-"""Token classifiers out of any checkpoint of transformers: encoders, and decoders that may look both ways.
+"""Trains token classifiers: fine-tunes any encoder of transformers, or a decoder with bidirectional attention.
 
-mFAVA's detector is one (section 3.1): a decoder that is fine-tuned to look in both directions, by adapters on weights
-of 4 bits, on one language or many, to say of each token of a response whether it is unsupported, or of which type.
-transformers' `Trainer` does the work, peft makes the adapters, bitsandbytes holds the weights.
+mFAVA's detector is such a model (section 3.1): a decoder with bidirectional attention, fine-tuned with LoRA adapters on
+4-bit weights, on one language or many. It predicts for each token of a response whether it is unsupported, or its type.
+The training uses transformers' `Trainer`, peft for adapters, and bitsandbytes for 4-bit weights.
 """
 
 from __future__ import annotations
@@ -82,37 +82,37 @@ if TYPE_CHECKING:
 
     Say = Callable[[str], None]
 
-__all__ = ["Lines", "TokensConfig", "last_checkpoint", "plan", "read_config", "train"]
+__all__ = ["LogCallback", "TokensConfig", "last_checkpoint", "plan", "read_config", "train"]
 
 _FIGURES = ("loss", "precision", "recall", "f1", "macro_f1")
-_IGNORED = -100  # what the loss of transformers passes over
-_BINARY = ("supported", "hallucination")  # as LettuceDetect names them
-_DEFAULT_LENGTH = 4096  # of mFAVA (Table 5), where the model takes as many
+_IGNORED = -100  # the label that the loss of transformers ignores
+_BINARY = ("supported", "hallucination")  # the names in LettuceDetect
+_DEFAULT_LENGTH = 4096  # as mFAVA (Table 5), if the model allows it
 _DEFAULTS = packaged(__package__, "defaults.toml", dict[str, dict[str, Any]])
-_OURS = ("output_dir", "seed", "data_seed")  # what the file may not set: it follows from the rest
+_OURS = ("output_dir", "seed", "data_seed")  # set by this module, not by the file
 
 
 class TokensConfig(StrictRecord):
     """The file of `veriglot train tokens`.
 
     Attributes:
-        model: a folder, a name of the registry, or a name on the hub.
+        model: a folder, a name in the registry, or a name on the hub.
         output: folder for the checkpoints, relative to the file as all paths are.
         data: labelled files and folders.
-        validation: the same to validate on; where there are none, `validation_share` of the texts of `data`.
+        validation: the same for validation; if empty, `validation_share` of the texts of `data`.
         validation_share: over 0, under 1.
-        languages: tags of the languages to take; none for all.
-        monolingual: whether each language has a checkpoint of its own (mFAVA's MONO), or all have one (MULTI).
-        types: whether it learns types, or only what is unsupported.
-        scheme: `io`, or `bio` for types that begin with a label of their own.
-        annotator: whose labels; None as `veriglot evaluate` takes them.
-        attention: which way a decoder looks; encoders look both ways.
-        prompt: how evidence and question are written before the response.
-        max_length: tokens of an input; evidence that does not fit is cut, and rows that it was cut in are counted.
-        adapter: `none` trains all weights, `lora` adapters, `qlora` adapters on weights of 4 bits.
-        save: `merged` writes whole checkpoints, `adapter` what was trained.
-        onnx: whether a merged checkpoint is written as `model.onnx` too, where PyTorch can.
-        patience: epochs without a lower loss in validation after which it stops; 0 for never.
+        languages: tags of the languages to use; empty for all.
+        monolingual: one checkpoint for each language (mFAVA's MONO), or one for all (MULTI).
+        types: whether it predicts types, or only what is unsupported.
+        scheme: `io`, or `bio` for separate labels of the first token of a span.
+        annotator: whose labels; None as in `veriglot evaluate`.
+        attention: direction of a decoder's attention; encoders are bidirectional.
+        prompt: template of evidence and question before the response.
+        max_length: tokens of an input; longer evidence is truncated, and such rows are counted.
+        adapter: `none` trains all weights, `lora` adapters, `qlora` adapters on 4-bit weights.
+        save: `merged` writes whole checkpoints, `adapter` only the adapters and the head.
+        onnx: whether a merged checkpoint is also exported as `model.onnx`, if PyTorch can do it.
+        patience: for early stopping: epochs without a lower validation loss; 0 for never.
         seeds: one checkpoint each.
         device: `cpu`, `cuda`; None for the first accelerator.
         dtype: of the weights.
@@ -147,10 +147,10 @@ class TokensConfig(StrictRecord):
 
 
 def read_config(path: Path) -> TokensConfig:
-    """The settings in a file.
+    """Read the settings from a file.
 
     Raises:
-        InputError: it cannot be read, or a setting makes no sense; the error names it.
+        InputError: the file cannot be read, or a setting is invalid; the error names it.
     """
     with errors_of(path):
         config = read_toml_records(path, TokensConfig, "training")
@@ -173,7 +173,7 @@ def read_config(path: Path) -> TokensConfig:
 
 
 class _Row(Record):
-    """An input: what the network sees, and the label of each token; -100 for those that are not of the response."""
+    """An input with the label of each token; -100 for tokens outside the response."""
 
     language: str
     input_ids: tuple[int, ...]
@@ -182,31 +182,31 @@ class _Row(Record):
 
 
 class _Rows(NamedTuple):
-    """What is trained on and validated on, by language."""
+    """Training and validation inputs."""
 
     training: list[_Row]
     validation: list[_Row]
 
     def of(self, language: str | None) -> _Rows:
-        """Those in one language; all for None."""
+        """The inputs of one language; all for None."""
         return (
             self if language is None else _Rows(*([row for row in rows if row.language == language] for rows in self))
         )
 
 
 class Plan(Record):
-    """What training would take, measured on one step of the longest inputs.
+    """Cost of a training, estimated from one step on the longest inputs.
 
     Attributes:
-        rows, validation: inputs.
+        rows, validation: number of inputs.
         tokens: of the inputs of an epoch.
-        cut: inputs whose evidence was cut to fit.
-        left_out: rows that were not taken, by reason.
-        steps: optimiser steps, all checkpoints together.
-        checkpoints: how many are trained.
-        parameters, trained: of the network.
-        seconds: all checkpoints together, by the speed of that step.
-        memory: bytes that the process holds after it, or the accelerator held at the most.
+        cut: inputs with truncated evidence.
+        left_out: number of rows that were not used, by reason.
+        steps: optimiser steps of all checkpoints.
+        checkpoints: number of trained checkpoints.
+        parameters, trained: number of parameters, and of trained ones.
+        seconds: for all checkpoints, from the time of that step.
+        memory: bytes of the process after it, or peak bytes of the accelerator.
     """
 
     rows: int
@@ -223,16 +223,16 @@ class Plan(Record):
 
 
 class Run(Record):
-    """A checkpoint that was trained.
+    """A trained checkpoint.
 
     Attributes:
-        folder: where it is.
-        language: of a monolingual one; None for all.
-        seed: it was trained with.
+        folder: its path.
+        language: of a monolingual checkpoint; None for all.
+        seed: of the training.
         steps: optimiser steps.
-        loss: of the last step that was logged.
-        validation: loss; precision, recall and F1 of unsupported tokens of responses; the mean F1 of types, if any.
-        memory: bytes, likewise.
+        loss: of the last logged step.
+        validation: loss; precision, recall and F1 of unsupported tokens of responses; mean F1 over types, if any.
+        memory: as in `Plan`.
     """
 
     folder: str
@@ -244,20 +244,20 @@ class Run(Record):
     memory: int
 
 
-_Labelled = tuple[Sample, tuple[Span, ...], str]  # with its spans and its language
+_Labelled = tuple[Sample, tuple[Span, ...], str]  # sample, spans, language
 
 
 class Material:
-    """Rows as a network sees them.
+    """Training and validation data as model inputs.
 
     Attributes:
-        labels: what the outputs mean, in order.
+        labels: names of the outputs, in order.
         rows: inputs.
-        cut: inputs whose evidence was cut.
-        left_out: rows that were not taken, by reason.
-        hash: of the rows, those of training and of validation apart.
+        cut: inputs with truncated evidence.
+        left_out: number of rows that were not used, by reason.
+        hash: of the rows, split into training and validation.
         languages: tags, in order.
-        parts: what each checkpoint of a seed is trained on: each language where they are monolingual, or None for all.
+        parts: languages of the checkpoints of a seed: each language if monolingual, else one None for all.
     """
 
     def __init__(self, config: TokensConfig, folder: Path, tokenizer: Any, room: int) -> None:
@@ -285,7 +285,7 @@ class Material:
             require(self.rows.of(part).validation, what, "patience", remedy)
 
     def _labelled(self, paths: Sequence[Path]) -> list[_Labelled]:
-        """The samples that somebody labelled, with their spans and languages."""
+        """The labelled samples with spans and languages."""
         wanted = {base_tag(tag).lower() for tag in self._config.languages}
         result = []
         for path in paths:
@@ -310,7 +310,7 @@ class Material:
         return result
 
     def _names(self, spans: Sequence[Sequence[Span]]) -> list[str]:
-        """What the outputs are called."""
+        """Names of the outputs."""
         if not self._config.types:
             return list(_BINARY)
         types = {span.type for own in spans for span in own}
@@ -321,7 +321,7 @@ class Material:
         return ["O", *(f"{letter}-{name}" for name in names if name in types for letter in letters)]
 
     def _row(self, sample: Sample, spans: Sequence[Span], language: str, numbers: Mapping[str, int]) -> _Row:
-        """The input of a sample; the end of its evidence is cut where it does not fit."""
+        """The input of a sample; evidence that is too long is truncated at its end."""
         prompt = prompt_for(self._config.prompt, sample, language)
         text = prompt.over([passage for passage in sample.passages if passage.strip()])
         encoding = self._tokens.pair(text, sample.response)
@@ -343,7 +343,7 @@ class Material:
         )
 
     def _fitting(self, prompt: str, response: str) -> Any:
-        """Prompt and response with the end of the prompt cut, then that of a response that fills more than half."""
+        """Prompt and response; too long ones lose the prompt's end, or the end of a response over half the length."""
         free = self._room - self._special
         response = self._head(response, max(free - self._tokens.count(prompt), free // 2))
         room = free - self._tokens.count(response)
@@ -352,16 +352,16 @@ class Material:
             beyond = len(encoding.ids) - self._room
             if beyond <= 0 or room <= 0:
                 return encoding
-            room -= beyond  # joined, texts may take more tokens than apart
+            room -= beyond  # the joined texts may have more tokens than the two apart
 
     def _head(self, text: str, room: int) -> str:
-        """A text up to where its first `room` tokens end."""
+        """The beginning of a text, up to `room` tokens."""
         bounds = self._tokens.bounds(text)
         return text if len(bounds) <= room else text[: int(bounds[room - 1, 1])] if room > 0 else ""
 
 
 def _split(items: list[_Labelled], share: float) -> tuple[list[_Labelled], ...]:
-    """Rows for training and for validation; those that share a response or evidence stay on one side."""
+    """Split into training and validation; rows with a common response or evidence stay together."""
     texts = texts_of([text_keys(sample) for sample, *_ in items])
     order = sorted(set(texts), key=lambda text: digest(["validation", text]))
     held_out = set(order[: max(1, round(share * len(order)))]) if len(order) > 1 else set()
@@ -372,7 +372,7 @@ def _split(items: list[_Labelled], share: float) -> tuple[list[_Labelled], ...]:
 
 
 class _Trainee(NamedTuple):
-    """A network that is ready to be trained, with its tokenizer."""
+    """A network before training, with its tokenizer."""
 
     network: Any
     tokenizer: Any
@@ -381,12 +381,12 @@ class _Trainee(NamedTuple):
 
 
 def _trainee(config: TokensConfig, labels: Sequence[str], written: InputFormat) -> _Trainee:
-    """The network with a new head, and adapters where they are asked for.
+    """The network with a new head, and with adapters if requested.
 
     Raises:
         UsageError: causal attention of an encoder.
         MissingExtraError: peft or bitsandbytes is not installed.
-        WeightsError: the model cannot be loaded, or cannot look both ways.
+        WeightsError: the model cannot be loaded, or does not support bidirectional attention.
     """
     settings = config_of(checkpoint(config.model), **hub_options(checkpoint(config.model)))
     settings.id2label = dict(enumerate(labels))
@@ -403,7 +403,7 @@ def _trainee(config: TokensConfig, labels: Sequence[str], written: InputFormat) 
     )  # fmt: skip
     network = loaded.network
     for module in network.modules():
-        # On some CPUs bitsandbytes packs weights at the first evaluation; no gradient flows through them any more.
+        # On some CPUs bitsandbytes packs weights at the first evaluation, and then no gradient flows through them.
         if hasattr(module, "support_avx512bf16_for_cpu"):
             module.support_avx512bf16_for_cpu = False
     loaded.room(written.max_length)
@@ -419,7 +419,7 @@ def _trainee(config: TokensConfig, labels: Sequence[str], written: InputFormat) 
 
 
 def _with_adapters(config: TokensConfig, network: Any) -> Any:
-    """The network with adapters that are all that learns, its head apart."""
+    """The network with adapters; only these and the head are trained."""
     try:
         import peft
     except ImportError as error:
@@ -439,7 +439,7 @@ def _with_adapters(config: TokensConfig, network: Any) -> Any:
 
 
 def _arguments(config: TokensConfig, folder: Path, seed: int) -> Any:
-    """The settings of transformers' trainer."""
+    """Arguments of transformers' trainer."""
     settings = _DEFAULTS["tokens"] | config.training
     if config.patience:
         settings |= {"load_best_model_at_end": True, "metric_for_best_model": "eval_loss"}
@@ -453,7 +453,7 @@ def _arguments(config: TokensConfig, folder: Path, seed: int) -> Any:
 
 
 def _trainer(config: TokensConfig, trainee: _Trainee, rows: _Rows, labels: Sequence[str], arguments: Any) -> Any:
-    """transformers' trainer over these rows."""
+    """transformers' trainer for these rows."""
     stop = [transformers.EarlyStoppingCallback(config.patience)] if config.patience else []
     trainer = transformers.Trainer(
         model=trainee.network,
@@ -465,12 +465,12 @@ def _trainer(config: TokensConfig, trainee: _Trainee, rows: _Rows, labels: Seque
         preprocess_logits_for_metrics=lambda logits, _: logits.argmax(-1),
         callbacks=stop,
     )
-    trainer.remove_callback(transformers.PrinterCallback)  # its lines go to standard output
+    trainer.remove_callback(transformers.PrinterCallback)  # it prints to standard output
     return trainer
 
 
 def _features(row: _Row) -> dict[str, list[int]]:
-    """What the network is given of a row."""
+    """The inputs of the network for a row."""
     features = {
         "input_ids": list(row.input_ids),
         "attention_mask": [1] * len(row.input_ids),
@@ -482,12 +482,12 @@ def _features(row: _Row) -> dict[str, list[int]]:
 
 
 def token_figures(outputs: Any, labels: Any, names: Sequence[str]) -> dict[str, float]:
-    """Precision, recall and F1 of unsupported tokens over all responses (mFAVA, Table 3), and the mean F1 of types.
+    """Precision, recall and F1 of unsupported tokens over all responses (mFAVA, Table 3), and the mean F1 over types.
 
     Args:
-        outputs: the likeliest output of each token, shape (rows, tokens).
-        labels: the label of each, -100 for tokens that are not of a response, same shape.
-        names: of the outputs; the first marks nothing.
+        outputs: the most probable output of each token, shape (rows, tokens).
+        labels: the label of each token, -100 outside the response, same shape.
+        names: of the outputs; the first means "supported".
     """
     mine = labels != _IGNORED
     types = np.array([re.sub("^[BI]-", "", name) for name in names])
@@ -507,14 +507,14 @@ def token_figures(outputs: Any, labels: Any, names: Sequence[str]) -> dict[str, 
 
 
 def plan(config: TokensConfig, folder: Path) -> Plan:
-    """What training would take, measured on one step of the longest inputs; writes nothing.
+    """Estimate the cost of a training from one step on the longest inputs; writes nothing.
 
     Args:
         config: the settings.
-        folder: what their paths are relative to.
+        folder: base folder of relative paths.
 
     Raises:
-        InputError: nothing can be trained on.
+        InputError: there are no training rows.
         WeightsError: the model cannot be loaded.
     """
     material, written = _material(config, folder)
@@ -548,14 +548,14 @@ def plan(config: TokensConfig, folder: Path) -> Plan:
 
 
 def _memory() -> int:
-    """Bytes that the accelerator held at the most, or else that the process holds."""
+    """Peak bytes of the accelerator, or bytes of the process."""
     if torch.cuda.is_available():
         return int(torch.cuda.max_memory_allocated())
     return int(psutil.Process().memory_info().rss)
 
 
 def _material(config: TokensConfig, folder: Path) -> tuple[Material, InputFormat]:
-    """The rows, and how the checkpoint says that its inputs are written."""
+    """The rows, and the input format that the checkpoint records."""
     agree(config.model, accepted=config.accept_licence)
     source = checkpoint(config.model)
     options = hub_options(source)
@@ -568,19 +568,19 @@ def _material(config: TokensConfig, folder: Path) -> tuple[Material, InputFormat
 
 
 def train(config: TokensConfig, folder: Path, *, say: Say = lambda _: None) -> list[Run]:
-    """Train a checkpoint for each seed, and for each language where they are monolingual. A finished one is not redone.
+    """Train a checkpoint for each seed, and for each language if monolingual. Finished checkpoints are skipped.
 
     Args:
         config: the settings.
-        folder: what their paths are relative to.
-        say: told of progress, a line at a time.
+        folder: base folder of relative paths.
+        say: callback for progress, one line at a time.
 
     Returns:
-        All checkpoints, those of earlier calls too; `results.json` has them with means and deviations.
+        All checkpoints, including earlier calls; `results.json` has them with means and standard deviations.
 
     Raises:
-        InputError: nothing can be trained on.
-        UsageError: the output was begun with other settings or other data.
+        InputError: there are no training rows.
+        UsageError: the output folder belongs to other settings or other data.
         WeightsError: the model cannot be loaded.
         MissingExtraError: peft or bitsandbytes is not installed.
     """
@@ -597,7 +597,7 @@ def train(config: TokensConfig, folder: Path, *, say: Say = lambda _: None) -> l
                 runs.append(read_json_record(done, Run, f"Remove {target} to train it again."))
                 continue
             say(f"{target.relative_to(output)}: {len(material.rows.of(language).training):,} rows")
-            transformers.set_seed(seed)  # the head is drawn now
+            transformers.set_seed(seed)  # initialises the head below
             own = msgspec.structs.replace(written, languages=(language,)) if language else written
             trainee = _trainee(config, material.labels, own)
             with without_bars():
@@ -607,15 +607,15 @@ def train(config: TokensConfig, folder: Path, *, say: Say = lambda _: None) -> l
     return runs
 
 
-_IS_FIRST = os.environ.get("RANK", "0") == "0"  # of the processes that `accelerate launch` starts
-_RUN = "run.json"  # in the folder of a checkpoint: it is finished
+_IS_FIRST = os.environ.get("RANK", "0") == "0"  # main process of `accelerate launch`
+_RUN = "run.json"  # marks a finished checkpoint folder
 
 
 def _bind(output: Path, config: TokensConfig, material: Material) -> None:
-    """Refuse an output that other settings or data began; write down those of this one.
+    """Write the settings into the output folder; refuse a folder of other settings or data.
 
     Raises:
-        UsageError: it was.
+        UsageError: the folder belongs to other settings or data.
     """
     now = {
         "model": checkpoint_revision(checkpoint(config.model)),
@@ -644,11 +644,11 @@ _FREE = ("output", "seeds", "model", "data", "validation", "device", "accept_lic
 def _fit(
     config: TokensConfig, trainee: _Trainee, material: Material, language: str | None, seed: int, target: Path, say: Say
 ) -> Run:
-    """Train one checkpoint, go on from what was saved of it, and write its folder."""
+    """Train one checkpoint, resume if it was interrupted, and write its folder."""
     saved = target.with_name(f"{target.name}.checkpoints")
     rows = material.rows.of(language)
     trainer = _trainer(config, trainee, rows, material.labels, _arguments(config, saved, seed))
-    trainer.add_callback(Lines(say))
+    trainer.add_callback(LogCallback(say))
     trainer.train(resume_from_checkpoint=last_checkpoint(saved))
     measured = trainer.evaluate() if rows.validation else {}
     if not _IS_FIRST:
@@ -668,26 +668,26 @@ def _fit(
 
 
 def last_checkpoint(saved: Path) -> str | None:
-    """The newest checkpoint of transformers that is whole: its trainer's state is the last file that it writes."""
+    """The newest complete checkpoint of transformers: the trainer's state is the last file of each."""
     whole = [path.parent for path in saved.glob("checkpoint-*/trainer_state.json") if path.stat().st_size]
     return str(max(whole, key=lambda path: int(path.name.split("-")[1]))) if whole else None
 
 
-class Lines(transformers.TrainerCallback):  # type: ignore[misc]  # transformers is not typed
-    """A line for each logged step."""
+class LogCallback(transformers.TrainerCallback):  # type: ignore[misc]  # transformers is not typed
+    """Prints a line for each logged step."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
 
     def on_log(self, *settings: Any, logs: Mapping[str, float] | None = None, **_: Any) -> None:
-        """Say the step and the loss."""
-        state = settings[1]  # between the arguments and the control
+        """Print step and loss."""
+        state = settings[1]  # the arguments are: TrainingArguments, TrainerState, TrainerControl
         if state.is_world_process_zero and logs and "loss" in logs:
             self._say(f"step {state.global_step:,} of {state.max_steps:,}, loss {logs['loss']:.4f}")
 
 
 def _save(config: TokensConfig, trainee: _Trainee, part: Path, say: Say) -> None:
-    """Write what `hf:` loads: a whole checkpoint, or the adapter beside its configuration; its base's notices too."""
+    """Write what `hf:` loads: a whole checkpoint, or adapter and configuration; and the notices of the base model."""
     network = trainee.network
     if config.adapter != "none" and config.save == "merged":
         network = _merged(config, trainee) if config.adapter == "qlora" else network.merge_and_unload()
@@ -705,7 +705,7 @@ def _save(config: TokensConfig, trainee: _Trainee, part: Path, say: Say) -> None
 
 
 def _merged(config: TokensConfig, trainee: _Trainee) -> Any:
-    """A whole network: the weights that the adapter was trained on, no longer in 4 bits, with the adapter in them.
+    """The whole network with the adapter merged into the dequantised weights of its training.
 
     peft would round each sum to 4 bits again.
     """
@@ -724,16 +724,16 @@ def _merged(config: TokensConfig, trainee: _Trainee) -> Any:
 
 
 def _export(network: Any, path: Path) -> str:
-    """Write a network as ONNX where PyTorch can, and hold what it gives against the network's own figures.
+    """Export a network as ONNX, and compare its outputs with those of PyTorch.
 
     Returns:
-        What went wrong, and then there is no file; empty if nothing did.
+        The error, and then there is no file; empty on success.
     """
     network = network.float().cpu().eval()
     ids = torch.arange(1, 17).reshape(2, 8)
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     axes = {name: {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC} for name in inputs}
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it says that it does without torchvision
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it logs that torchvision is missing
     try:
         with ignore_future_warnings():
             torch.onnx.export(
@@ -745,7 +745,7 @@ def _export(network: Any, path: Path) -> str:
         with torch.inference_mode():
             expected = network(**given).logits.numpy()
         trouble = "" if np.allclose(exported, expected, atol=1e-3) else "the exported network gives other figures"
-    except Exception as error:  # each version of the exporter raises errors of its own
+    except Exception as error:  # each version of the exporter raises its own errors
         trouble = first_line(error)
     if trouble:
         path.unlink(missing_ok=True)
@@ -753,7 +753,7 @@ def _export(network: Any, path: Path) -> str:
 
 
 def summary(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Means and standard deviations over the seeds of each language; the deviation of one seed is None.
+    """Means and standard deviations over the seeds, for each language; with one seed the deviation is None.
 
     Args:
         runs: all checkpoints.
@@ -772,7 +772,7 @@ def summary(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def _card(config: TokensConfig, material: Material, run: Run) -> str:
-    """The model card, in the hub's form."""
+    """The model card in the hub's format."""
     rows = material.rows.of(run.language)
     settings = {key: value for key, value in msgspec.to_builtins(config).items() if value or value == 0}
     return Template(files(__package__).joinpath("token_card.md").read_text("utf-8")).substitute(

@@ -17,7 +17,7 @@ from veriglot.datasets.factual import (
     ChoiceAccount,
     Labels,
     choose,
-    in_order,
+    order_people,
     verdict_on,
     wiki_articles,
     write_sets,
@@ -40,18 +40,18 @@ def people(count: int) -> list[NamedPerson]:
 
 
 def test_the_most_read_come_first_or_all_groups_in_turn() -> None:
-    found = in_order(people(100), 10, spread="top")
+    found = order_people(people(100), 10, spread="top")
     assert [one.views for one in found] == list(range(99, -1, -1))
-    spread = in_order(people(100), 10, spread="diverse", groups=10)
+    spread = order_people(people(100), 10, spread="diverse", groups=10)
     assert Counter(one.views // 10 for one in spread[:10]) == Counter(range(10))  # one of each tenth
     assert sorted(one.id for one in spread) == sorted(one.id for one in people(100))
     reserve = [one.views for one in spread[10:]]
     assert reserve not in (sorted(reserve), sorted(reserve, reverse=True))
-    assert spread == in_order(people(100), 10, spread="diverse", groups=10)
-    assert spread != in_order(people(100), 10, spread="diverse", groups=10, seed=1)
-    assert in_order(people(5)[::-1], 2, spread="given") == people(5)[::-1]
+    assert spread == order_people(people(100), 10, spread="diverse", groups=10)
+    assert spread != order_people(people(100), 10, spread="diverse", groups=10, seed=1)
+    assert order_people(people(5)[::-1], 2, spread="given") == people(5)[::-1]
     with pytest.raises(UsageError):
-        in_order(people(3), 0)
+        order_people(people(3), 0)
 
 
 def test_people_without_views_and_with_titles() -> None:

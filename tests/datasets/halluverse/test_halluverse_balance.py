@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from veriglot.datasets.halluverse.pairs import (
     TYPES,
     BalancedDraw,
+    assign_types,
     births_of,
     block_sizes,
-    dealt,
     diversity_of,
     spread_of,
 )
@@ -62,7 +62,7 @@ def test_blocks_are_all_there_is(total: int) -> None:
 )
 def test_a_deck_is_dealt_as_it_is(given_: list[tuple[str, set[str]]]) -> None:
     deck, able = [one for one, _ in given_], [types for _, types in given_]
-    found = dealt(deck, able)
+    found = assign_types(deck, able)
     assert sorted(found) == sorted(deck)
     fitting = sum(one in types for one, types in zip(found, able, strict=True))
     assert fitting >= sum(one in types for one, types in zip(deck, able, strict=True)) / 2
@@ -70,7 +70,7 @@ def test_a_deck_is_dealt_as_it_is(given_: list[tuple[str, set[str]]]) -> None:
 
 def test_rare_gifts_are_used() -> None:
     able = [{"entity", "relation"}, {"entity"}, {"entity"}]
-    assert dealt(["entity", "entity", "relation"], able) == ["relation", "entity", "entity"]
+    assert assign_types(["entity", "entity", "relation"], able) == ["relation", "entity", "entity"]
 
 
 def test_spread_counts_people_and_shares_them_out() -> None:

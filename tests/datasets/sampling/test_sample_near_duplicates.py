@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from similarity import jaccard
 
 from veriglot.datasets.near_duplicates import (
-    apart_bits,
-    bits_of,
+    count_bits,
     groups_of,
     jaccard_with,
+    max_differing_bits,
     minhash,
     shingle_sets,
     shingles,
@@ -140,11 +140,11 @@ def test_minhash_estimates_similarity() -> None:
     texts = sentences(200, seed=5)
     first, second = texts[:-1], texts[1:]
     _, sketches = minhash(texts)
-    differing = bits_of(sketches[:-1] ^ sketches[1:])
+    differing = count_bits(sketches[:-1] ^ sketches[1:])
     similarity = jaccard(first, second)
     estimated = 1 - differing / 32  # a bit differs with probability (1 - J) / 2
     assert abs(float((estimated - similarity).mean())) < 0.03
-    assert all(differing[similarity >= 0.8] <= apart_bits(0.8))
+    assert all(differing[similarity >= 0.8] <= max_differing_bits(0.8))
 
 
 def stored(folder: Path, texts: list[str]) -> LineStore:

@@ -1,4 +1,4 @@
-"""Texts and their errors: one more put in, one taken out, narrowed, told by difference; read from replies; in waves."""
+"""Texts and their errors: one more put in, one taken out, trimmed, told by difference; read from replies; in waves."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.datasets.generation import in_waves
+from veriglot.datasets.generation import run_conversations
 from veriglot.datasets.prompts import filled, load_prompts, prompt_version
 from veriglot.datasets.silver.check import Change, Edited, Violation
 from veriglot.datasets.silver.injection import (
     Injector,
     Task,
     differing,
-    narrowed,
     read_reply,
+    trim_unchanged_words,
 )
 from veriglot.llm.client import Client, Message, Reply, Request
 from veriglot.records import Evidence, Sample
@@ -83,7 +83,7 @@ def test_rounds_of_errors_keep_their_places_and_can_be_taken_out(
 )
 def test_an_error_is_narrowed_to_what_is_wrong(old: str, new: str, expected: tuple[str, str]) -> None:
     original, text = f"He was {old} .", f"He was {new} ."
-    found = narrowed(original, text, Change(7, 7 + len(new), 7, 7 + len(old), "entity"), "en")
+    found = trim_unchanged_words(original, text, Change(7, 7 + len(new), 7, 7 + len(old), "entity"), "en")
     assert (original[found.old_start : found.old_end], text[found.start : found.end]) == expected
     assert Edited(original, text, (found,)).restored == original
 
@@ -214,7 +214,7 @@ def test_waves_keep_the_order_and_the_number_of_calls() -> None:
         return f"{row}: {said}"
 
     client = _Counting()
-    found = list(in_waves(client, (Sample(str(n), "") for n in range(50)), work, jobs=3))
+    found = list(run_conversations(client, (Sample(str(n), "") for n in range(50)), work, jobs=3))
     assert [str(one).partition(":")[0] for one in found] == [str(n) for n in range(50)]
     assert found[11] == "11: R11 0 0R11 0 1R11 1 0R11 1 1R11 2 0R11 2 1"
     assert 1 < client.most <= 3

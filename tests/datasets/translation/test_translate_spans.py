@@ -9,7 +9,7 @@ from pseudo import DictionaryAligner, pseudo
 
 from veriglot import read
 from veriglot.datasets.translation.projection import best_of, project, side_of
-from veriglot.datasets.translation.translators import Unfit, marked, unmarked
+from veriglot.datasets.translation.translators import Unfit, add_markers, remove_markers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,9 +44,9 @@ def test_spans_of_gold_text_come_back_exactly_with_all_strategies(shared_data: P
             break
         marks = marks_of(sample)
         made = pseudo(sample.response, tag, marks, spaced=spaced, seed=number)
-        sent = marked(made.text, made.spans)
+        sent = add_markers(made.text, made.spans)
         assert isinstance(sent, str)
-        back = unmarked(sent, len(marks))
+        back = remove_markers(sent, len(marks))
         assert not isinstance(back, Unfit)
         parts = {mark: made.text[start:end] for mark, (start, end) in zip(marks, made.spans, strict=True)}
         places = best_of(
@@ -96,7 +96,7 @@ def test_spans_of_gold_text_come_back_by_alignment(shared_data: Path, folder: st
     ],
 )
 def test_markers_that_did_not_come_back_whole_are_refused(reply: str, reason: str) -> None:
-    found = unmarked(reply, 1)
+    found = remove_markers(reply, 1)
     assert getattr(found, "reason", None) == reason
 
 
@@ -111,13 +111,13 @@ def test_markers_that_did_not_come_back_whole_are_refused(reply: str, reason: st
     ],
 )
 def test_markers_are_read_with_patience(reply: str) -> None:
-    found = unmarked(reply, 1)
+    found = remove_markers(reply, 1)
     assert found == ("Sie wurde 1879 eröffnet.", ((10, 14),))
 
 
 def test_nested_and_crossing_marks_go_there_and_back() -> None:
     text = "one two three four"
     marks = [(0, 7), (4, 13), (4, 7), (0, 18)]
-    sent = marked(text, marks)
+    sent = add_markers(text, marks)
     assert isinstance(sent, str)
-    assert unmarked(sent, len(marks)) == (text, tuple(marks))
+    assert remove_markers(sent, len(marks)) == (text, tuple(marks))

@@ -14,7 +14,7 @@ from veriglot.cli.train import app
 from veriglot.detectors.ensemble import Ensemble, Member, Stacking
 from veriglot.errors import UsageError
 from veriglot.formats.writer import write
-from veriglot.training.calibration import logistic_rising, train_stacking
+from veriglot.training.calibration import fit_monotonic_logistic, train_stacking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,7 +102,7 @@ def test_no_weight_is_negative() -> None:
     generator = np.random.default_rng(6)
     features = np.column_stack([generator.normal(size=(400, 3)), np.ones(400)])
     targets = (generator.random(400) < 1 / (1 + np.exp(-(features @ [1.0, -1.0, 0.5, -0.3])))).astype(float)
-    found = logistic_rising(features, targets, np.ones(400))
+    found = fit_monotonic_logistic(features, targets, np.ones(400))
     assert found[1] == 0.0
     assert found[0] > 0.5
     assert found[2] > 0.2

@@ -1,8 +1,8 @@
-"""Data cards: what a data set is, how it was made by what lies beside it, what people say of it, and the page of all.
+"""Data cards: contents of a data set, how it was made (from files beside it), what people add, and the page.
 
 The page is Markdown with front matter for the Hugging Face Hub. Its sections are those of Gebru et al. (Datasheets for
-Datasets, 2021), with what the Hugging Face dataset card asks for under them; their words stand in `page.md.jinja`.
-Every figure is from the run; what nothing says is unknown.
+Datasets, 2021), with the questions of the Hugging Face dataset card; their texts are in `page.md.jinja`. Every figure
+is from the run; without a source it is "unknown".
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ if TYPE_CHECKING:
 __all__ = ["blank", "card", "card_page", "read_given"]
 
 
-# Accounts of whole folders, and whether they are a file's own: they name it, or it lies where such a run puts files.
+# Accounts of whole folders, and whether they belong to a file: if they name it, or if its path fits such a run.
 #
-# Files called `manifest.json` or `report.json` are common, and so are folders that hold several data sets: an account
-# that says nothing of a file is not told of it.
+# Files called `manifest.json` or `report.json` are common, and so are folders with several data sets: an account that
+# does not cover a file is not used for it.
 
 
 Json = dict[str, Any]
 
-_UP = 3  # folders above a file in which the account of its whole folder may lie
-_FIRST = 100  # rows of a file among which one says that it was checked
-_FACTUAL = frozenset({"people.jsonl", "articles.jsonl", "prompts.jsonl", "candidates.jsonl"})  # beside those it names
+_UP = 3  # levels above a file for the account of its whole folder
+_FIRST = 100  # rows at the beginning of a file, one of which shows that it was checked
+_FACTUAL = frozenset({"people.jsonl", "articles.jsonl", "prompts.jsonl", "candidates.jsonl"})  # besides those it names
 _REJECTED = "rejected.jsonl"
 
 
 def _folder_of(path: Path) -> tuple[Path, Step, list[Path]] | None:
-    """The nearest folder above a file whose account tells of it, and files of single steps that its data came from."""
+    """The nearest folder above a file with an account of it; the folder's step; files of the steps before."""
     file = path.resolve()
     for folder in list(file.parents)[:_UP]:
         step = Step(f"{folder.name}/")
@@ -82,7 +82,7 @@ def _folder_of(path: Path) -> tuple[Path, Step, list[Path]] | None:
 
 
 def _account_in(path: Path, damaged: list[str]) -> Json | None:
-    """The mapping that a JSON file holds; None where there is none, `damaged` told where it cannot be read."""
+    """The mapping in a JSON file; None if there is none; a file that cannot be read is added to `damaged`."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Json)
     except (FileNotFoundError, IsADirectoryError):
@@ -98,7 +98,7 @@ def _of_sample(account: Json, path: PurePath) -> bool:
     return path.as_posix() in {"clean.jsonl", *(f"{part}{kind}" for part in parts for kind in (".jsonl", ".hat.json"))}
 
 
-_KINDS: dict[str, tuple[set[str], Callable[[Json, PurePath], bool]]] = {  # keys by which one is known as ours
+_KINDS: dict[str, tuple[set[str], Callable[[Json, PurePath], bool]]] = {  # keys that identify each kind of account
     "manifest.json": (
         {"made_by", "made_from"},
         lambda account, path: (
@@ -115,21 +115,21 @@ def _names(value: Any) -> set[str]:
 
 
 def _is_cleaned(path: Path) -> bool:
-    """Whether rows of a file say that `build check` wrote them."""
+    """Whether rows of a file show that `build check` wrote them."""
     if path.suffix != ".jsonl" or not path.is_file():
         return False
     metas = (row.get("meta") for row in islice(_lines(path), _FIRST))
     return any(isinstance(meta, dict) and isinstance(meta.get("check"), dict) for meta in metas)
 
 
-# What a file of rejections says: rows that were set aside, and replies or tries that were not taken.
+# Contents of a file of rejections: rejected rows, and rejected replies or attempts.
 #
-# One row may have several lines in it: translations say of each line what it was of (`what`), silver data and pairs
-# which row it would have been part of (`seed` is theirs alone). A line of any other step is a row, query or response.
+# One row may have several lines: translations have the kind of text in each line (`what`), silver data and pairs the id
+# of the row (only these have `seed`). A line of any other step is a row, query or response.
 
 
 _ROW = "row"
-_OF_SEED = re.compile(r"/s\d+$")  # of a row that is one sentence of its seed, which has tries too
+_OF_SEED = re.compile(r"/s\d+$")  # suffix of a row that is one sentence of its seed; the seed has attempts too
 
 
 def _lines(path: Path) -> Iterator[Json]:
@@ -143,7 +143,7 @@ def _lines(path: Path) -> Iterator[Json]:
 
 
 class _Source(Record):
-    """What a step read."""
+    """An input of a step."""
 
     name: str
     sha256: str
@@ -151,11 +151,11 @@ class _Source(Record):
 
 
 class Step(msgspec.Struct):
-    """A file that a run made (or a folder), by what lies beside it; what nothing says is None or empty.
+    """A file (or folder) of a run, described by the files beside it; unknown values are None or empty.
 
-    `rows` and `failed` are what the step took up (seeds, or rows that were planned). `rejected` counts rows set aside
-    by reason, of which a row may have several; `tries` replies and tries that were not taken, whose rows may have come
-    to something in the end.
+    `rows` and `failed` count the input of the step (seeds, or planned rows). `rejected` counts rejected rows by reason,
+    of which a row may have several; `tries` counts rejected replies and attempts, whose rows may have succeeded in the
+    end.
     """
 
     output: str
@@ -173,13 +173,13 @@ class Step(msgspec.Struct):
     damaged: list[str] = []
 
     def add_rejections(self, path: Path, output: Path | None = None) -> None:
-        """Add what was rejected, line by line; of rows that had several tries memory holds the ids.
+        """Add rejections, line by line; ids of rows with several attempts are in memory.
 
-        A row that stands in the output was not set aside, whatever its tries.
+        A row in the output was not rejected, whatever its attempts.
         """
         reasons, tries = Counter[str](), Counter[str]()
         rows = 0
-        of_row = defaultdict[str, list[tuple[str, str]]](list)  # what and reason of every try, by row
+        of_row = defaultdict[str, list[tuple[str, str]]](list)  # what and reason of every attempt, by row
         for line in _lines(path):
             stated = line.get("reasons", line.get("reason"))
             own = [str(reason) for reason in stated] if isinstance(stated, list) else []
@@ -197,7 +197,7 @@ class Step(msgspec.Struct):
             names = (str(line.get("id")) for line in _lines(output))
             taken = {id_ for name in names for id_ in (name, _OF_SEED.sub("", name)) if id_ in of_row}
         for name, tried in of_row.items():
-            if name not in taken:  # why it was set aside: what is said of the row itself, else of its last try
+            if name not in taken:  # the reason of the row itself, or else of its last attempt
                 rows += 1
                 last = max((n for n, (of, _) in enumerate(tried) if of == _ROW), default=len(tried) - 1)
                 reasons[tried.pop(last)[1]] += 1
@@ -206,7 +206,7 @@ class Step(msgspec.Struct):
 
 
 def trace(paths: Iterable[str]) -> tuple[Step, ...]:
-    """The steps that made files, and those that made what these were made from, as far as the files are still there."""
+    """The steps that made files, and those that made their inputs, as far as the files still exist."""
     steps: dict[Path, Step] = {}
     waiting = [Path(path) for path in paths if path != "-"]
     while waiting:
@@ -255,19 +255,19 @@ def _source(known: InputFile) -> _Source:
     return _Source(name, known.sha256, "unchanged" if same else "changed")
 
 
-# What is in a data set: rows by language, split and task, who gave the responses, and what their calls took.
+# Contents of a data set: rows by language, split and task, models of the responses, and cost of their calls.
 
 
-_LONGEST = 60  # different settings of one model that are told apart
-_STEPS = 11  # different answers to a rating that are counted apart, the most that the studio lets people choose from
+_LONGEST = 60  # maximum number of settings of one model that are listed
+_STEPS = 11  # different answers to a rating that are counted, the maximum in the studio
 _Questions = tuple[set[str], set[str], set[str]]  # hashes of categories, articles and questions
-_OF_SPAN = re.compile(r"\[\d+:\d+\]$")  # at the name of a rating that is of a span: `fools_reader[12:40]`
+_OF_SPAN = re.compile(r"\[\d+:\d+\]$")  # end of the name of a rating of a span: `fools_reader[12:40]`
 
 
 class _Generated(Record):
     """The responses of one model with one revision and one set of settings.
 
-    `repeated` of its rows hold the response of another row against something else; `counted` others say their tokens.
+    `repeated` of its rows have the response of another row with other evidence; `counted` other rows have token counts.
     """
 
     name: str
@@ -282,7 +282,7 @@ class _Generated(Record):
 
 
 class _Rating(msgspec.Struct):
-    """The answers to one rating by people or models in one language; `steps` has no more than `_STEPS` + 1 of them."""
+    """The answers to one rating by people or models in one language; `steps` has at most `_STEPS` + 1 of them."""
 
     numbers: int = 0
     total: float = 0.0
@@ -300,9 +300,9 @@ class _Rating(msgspec.Struct):
 
 
 class _Contents(Record):
-    """Counts of a data set; `cells` has rows by language and split, both empty where nothing says.
+    """Counts of a data set; `cells` has rows by language and split, which are empty if unknown.
 
-    `questions` are by language, `ratings` by name, kind of annotator and language, where `*` is all languages.
+    `questions` are by language; `ratings` by name, kind of annotator and language, with `*` for all languages.
     """
 
     cells: dict[tuple[str, str], int]
@@ -314,7 +314,7 @@ class _Contents(Record):
 
 
 def _contents_of(files: Sequence[DataFile], *, format_name: str | None, language: str | None, splits: str) -> _Contents:
-    """Count what is in files; memory grows with models, languages and questions, not with other rows."""
+    """Count the contents of files; memory grows with models, languages and questions, not with other rows."""
     cells = Counter[tuple[str, str]]()
     tasks, totals = Counter[str](), Counter[str]()
     models: dict[tuple[str, str | None, bytes], tuple[set[int], Counter[str], Counter[str]]] = {}
@@ -355,7 +355,7 @@ def _contents_of(files: Sequence[DataFile], *, format_name: str | None, language
             seeds, first, repeated = models.setdefault(key, (set(), Counter(), Counter()))
             if by.seed is not None:
                 seeds.add(by.seed)
-            sums = repeated if "response" in row.meta else first  # of another row: `en.jsonl` of a factual set
+            sums = repeated if "response" in row.meta else first  # of another row: `en.jsonl` of a factual data set
             sums["rows"] += 1
             tokens_in, tokens_out = (row.meta.get(key) for key in ("tokens_in", "tokens_out"))
             if isinstance(tokens_in, int) and isinstance(tokens_out, int):
@@ -373,7 +373,7 @@ def _contents_of(files: Sequence[DataFile], *, format_name: str | None, language
 
 
 def _ratings_of(row: Sample) -> Iterator[tuple[str, str, float | str]]:
-    """Name, kind of annotator and value; what gold has from another person of the row is that person's alone."""
+    """Name, kind of annotator and value; without ratings of gold that another person of the row has too."""
     people = {
         key
         for annotation in row.annotations
@@ -386,7 +386,7 @@ def _ratings_of(row: Sample) -> Iterator[tuple[str, str, float | str]]:
                 yield _OF_SPAN.sub("", key), str(annotation.kind), value
 
 
-# What people say of a data set, since no run can know it: a TOML file, read strictly.
+# Information that people add, because no run has it: a TOML file, read strictly.
 
 
 def blank() -> str:
@@ -395,7 +395,7 @@ def blank() -> str:
 
 
 def _record_of(name: str, table: Json) -> Any:
-    """A table of the file as a record of its keys; what is empty, or 0, is unknown."""
+    """A table of the file as a record of its keys; empty values, and 0, are unknown."""
     kinds = {key: _record_of(key, value) if isinstance(value, dict) else type(value) for key, value in table.items()}
     fields = [(key, kind, kind()) for key, kind in kinds.items()]
     return msgspec.defstruct(name, fields, frozen=True, forbid_unknown_fields=True)
@@ -408,7 +408,7 @@ def read_given(path: Path) -> Any:
     """Read the file: its tables as records, with every key of `given.toml`.
 
     Raises:
-        InputError: it is no TOML, has a key that is not known, or a price or a time below 0.
+        InputError: it is not TOML, has an unknown key, or a price or a time below 0.
     """
     with errors_of(path):
         given = read_toml_records(path, Given, "card's TOML file")
@@ -418,7 +418,7 @@ def read_given(path: Path) -> Any:
 
 
 class _CardFile(Record):
-    """A file below what was named; also one in which no row could be read."""
+    """One of the files of the arguments, even if no row could be read."""
 
     name: str
     sha256: str
@@ -427,7 +427,7 @@ class _CardFile(Record):
 
 
 class Card(Record):
-    """What a card says: of each file, and of all."""
+    """The data of a card: of each file, and of all."""
 
     files: tuple[_CardFile, ...]
     contents: _Contents
@@ -445,19 +445,19 @@ def card(
     splits: str = "names",
     watch: Watch | None = None,
 ) -> Card:
-    """Put together the card of data sets.
+    """Make the card of data sets.
 
     Args:
         data: files and folders in any readable format.
-        given: what people say.
-        format: of every file; guessed where None.
-        language: BCP 47 tag for samples that state none.
-        splits: what a split is, see `build.checking.Splits`.
-        watch: told how far it is.
+        given: information that people add.
+        format: of every file; None to detect it.
+        language: BCP 47 tag for samples without a language.
+        splits: definition of splits, see `build.checking.Splits`.
+        watch: callback for progress.
 
     Raises:
         InputError: a file does not exist or cannot be read.
-        UsageError: standard input was named, which cannot be read as often as it takes.
+        UsageError: standard input was given, but the data are read more than once.
     """
     if "-" in data:
         raise UsageError("Standard input cannot be read again.", "Write it to a file first.")
@@ -485,12 +485,12 @@ _SIZES = packaged(__package__, "sizes.toml", dict[str, int])
 _SPLITS = {"train": "train", "dev": "validation", "test": "test"}
 _NATIVE = {"jsonl", "parquet", "native"}
 _KINDS_OF = {"human": "people", "model": "model or rule"}
-_LINES = 40  # of an account of another shape
-_NO_COUNTS = frozenset({"languages", "cells", "files", "types", "passages", "version", "made_by"})  # or of parts alone
+_LINES = 40  # of an account in another format
+_NO_COUNTS = frozenset({"languages", "cells", "files", "types", "passages", "version", "made_by"})  # or only of parts
 
 
 def card_page(card: Card) -> str:
-    """The whole card as Markdown; the same data and traces give the same bytes."""
+    """The whole card as Markdown; deterministic for the same data and files."""
     environment = Environment(  # noqa: S701  Markdown, whose marks the filters escape
         loader=PackageLoader(__package__, "."),
         undefined=StrictUndefined,
@@ -547,7 +547,7 @@ def card_page(card: Card) -> str:
 
 
 def _inline(text: str) -> str:
-    """A text on one line, with its marks escaped."""
+    """A text on one line, with Markdown escaped."""
     return _MARKS.sub(r"\\\1", " ".join(text.split()))
 
 
@@ -571,7 +571,7 @@ def _language(tag: str) -> str:
 
 
 def _share(part: int, whole: int) -> str:
-    """A share in percent, with what it is of."""
+    """A share in percent, with numerator and denominator."""
     if not whole:
         return "-"
     percent = "under 0.1%" if 0 < part / whole < 0.0005 else f"{100 * part / whole:.1f}%"
@@ -579,7 +579,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def _front_matter(card: Card) -> Json:
-    """What the Hub reads, as JSON, which YAML holds. What is not known is empty, but for the licence: `unknown`."""
+    """The metadata for the Hub, as JSON, which is valid YAML. Unknown values are empty, except `unknown` licences."""
     tags = sorted({tag.partition("-")[0] for tag, _ in card.contents.cells if tag})
     rows = card.contents.totals["rows"]
     kinds = {labels.kind for labels in card.checks.labels}
@@ -597,7 +597,7 @@ def _front_matter(card: Card) -> Json:
 
 
 def _configs(card: Card) -> list[Json]:
-    """Which file is which split, where each is one of the Hub's three and in the native format."""
+    """Which file is which split, if each is one of the Hub's three and in the native format."""
     by_split = defaultdict[str, list[str]](list)
     for file in card.files:
         if file.checked.split not in _SPLITS or file.checked.format not in _NATIVE:
@@ -609,7 +609,7 @@ def _configs(card: Card) -> list[Json]:
 
 
 def _yields(card: Card) -> Iterator[tuple[str, str, list[tuple[str, ...]]]]:
-    """What steps yielded: output, account where it is of another shape than silver data's, and rows of the table."""
+    """Yield of steps: output, account if its format differs from silver data's, and rows of the table."""
     for step in card.steps:
         types = _types(step)
         if types:
@@ -638,12 +638,12 @@ def _types(step: Step) -> list[tuple[str, ...]]:
                 reasons = _counts(counts.get("reasons") or {}) or "-"
                 rows.append((_inline(name), f"{asked:,}", f"{taken:,}", share, reasons))
         if rows:
-            return rows  # another account beside the same file says the same of it
+            return rows  # another account beside the same file repeats these
     return []
 
 
 def _numbers(value: Any, path: str) -> Iterator[tuple[str, int | float]]:
-    """Numbers of any account by their path in it, but for those of single languages and cells, and settings."""
+    """Numbers of any account by their path in it, without those of single languages and cells, and settings."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         yield path, value
     elif isinstance(value, dict):
@@ -653,7 +653,7 @@ def _numbers(value: Any, path: str) -> Iterator[tuple[str, int | float]]:
 
 
 def _costs(card: Card) -> Iterator[tuple[str, ...]]:
-    """The rows of the table of costs: steps by the account that says most, and responses by what is counted there."""
+    """The rows of the table of costs: steps from their most detailed account, and responses from the data."""
     prices = card.given.cost
     currency = f" {_inline(prices.currency)}" if prices.currency else ""
     for step in card.steps:
@@ -681,9 +681,9 @@ def _costs(card: Card) -> Iterator[tuple[str, ...]]:
 
 
 def _tokens(step: Step, total: Json) -> int | None:
-    """The tokens of an account; None where it has none because nobody counted them.
+    """The tokens of an account; None if nobody counted them.
 
-    Clients and rules count, so that their 0 is one; a translator of another kind may just have told nothing.
+    Clients and rules count tokens, so their 0 is correct; for other translators 0 may mean that they report nothing.
     """
     tokens = int(total["tokens_in"]) + int(total.get("tokens_out", 0))
     if tokens:
@@ -694,7 +694,7 @@ def _tokens(step: Step, total: Json) -> int | None:
 
 
 def _translator(step: Step) -> str:
-    """The kind of translator that a signature names; empty where it names none."""
+    """The kind of translator in a signature; empty if there is none."""
     kind, _, name = (step.signature or "").partition("|")[0].partition(":")
     return name if kind == "translator" else ""
 
@@ -707,7 +707,7 @@ def _price(tokens_in: int, tokens_out: int, prices: Any) -> float | None:
 
 
 def _money(money: float | None, currency: str, *, run: bool = False) -> str:
-    """Money in the currency that people state; what a run was told by its own prices is in a currency nobody knows."""
+    """Money in the currency that people gave; the currency of a run's own prices is unknown."""
     if money is None:
         return "unknown"
     return f"{money:,.2f}" + (", in the currency of the run's prices" if run and money else currency)
@@ -718,7 +718,7 @@ def _count(known: int | None) -> str:
 
 
 def _seconds(card: Card) -> str:
-    """What people say, or else the sum of what the steps say; empty where neither says anything."""
+    """The time that people gave, or else the sum over steps; empty if neither is known."""
     if card.given.cost.seconds:
         return f"{card.given.cost.seconds:,.0f}"
     known = [step.seconds for step in card.steps if step.seconds is not None]
@@ -728,7 +728,7 @@ def _seconds(card: Card) -> str:
 
 
 def _labels(card: Card) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Heads and rows of the table of labels, by annotator and language over all files."""
+    """Header and rows of the table of labels, by annotator and language over all files."""
     sums = defaultdict[tuple[str, ...], Counter[str]](Counter)
     types = defaultdict[tuple[str, ...], Counter[str]](Counter)
     for entry in card.checks.labels:
@@ -761,7 +761,7 @@ def _questions(card: Card) -> Iterator[tuple[str, ...]]:
 
 
 def _ratings(card: Card) -> Iterator[tuple[str, ...]]:
-    """Each rating by language and over all: how many, mean and deviation, and the share of each answer (Table 1)."""
+    """Each rating by language and over all: count, mean and deviation, and the share of each answer (Table 1)."""
     for (name, kind, tag), rating in card.contents.ratings.items():
         n, mean = rating.numbers, "-"
         if n == rating.given:

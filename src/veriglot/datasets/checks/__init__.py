@@ -1,1 +1,1 @@
-"""Checks on data sets: what is wrong with them, with counts and examples, and a cleaned copy with reasons."""
+"""Checks data sets: lists problems with counts and examples, and writes a cleaned copy."""

@@ -1,8 +1,8 @@
-"""The check of a data set in all its passes, and the cleaned copy that it can write.
+"""The check of a data set in all its passes, and the optional cleaned copy.
 
-Rows are read once and lie on disk between passes; memory grows by about 150 bytes a row, whatever its length. What
-needs the whole data set comes after the first pass: near-duplicates, leaks, references that files share, labels that
-disagree, and glued spans, for which each language's words and letters are learnt from the data itself.
+Rows are read once and stay on disk between passes; memory grows by about 150 bytes a row, whatever its length. Checks
+of the whole data set run after the first pass: near-duplicates, leaks, references that files share, inconsistent
+labels, and glued spans, for which each language's words and letters are learned from the data.
 """
 
 from __future__ import annotations
@@ -41,11 +41,10 @@ __all__ = ["CheckReport", "CleanedCopy", "check"]
 
 
 class _Agreement(Record):
-    """How far annotations of the same texts by people or models (`kind`) agree, in one language.
+    """Agreement of annotations of the same texts by people or models (`kind`), in one language.
 
-    Of all pairs so many are the `same`; of the marked code points `overlap` is the mean Dice coefficient and `alpha`
-    Krippendorff's, and `same_type` the share of those that both marked that have a type in common. None: nothing to
-    tell it from.
+    `same` counts the pairs that are equal. For marked code points, `overlap` is the mean Dice coefficient and `alpha`
+    is Krippendorff's; `same_type` is the share of those marked by both that have a common type. None: no data for it.
     """
 
     language: str
@@ -60,9 +59,9 @@ class _Agreement(Record):
 
 
 class _SharedReferences(Record):
-    """Different passages that two files share, and their share of those of the file that has fewer.
+    """Different passages that two files share, and their share of those of the smaller file.
 
-    They are `foreign` where the languages differ though the evidence is not said to be in another.
+    They are `foreign` if the languages differ although the evidence has no other language in its record.
     """
 
     first: str
@@ -73,7 +72,7 @@ class _SharedReferences(Record):
 
 
 class _SplitLeak(Record):
-    """What two splits share: rows of `left` whose text or reference stands in the other too, where it stays."""
+    """Overlap of two splits: rows of `left` whose text or reference is also in the other split, which keeps it."""
 
     check: str
     left: str
@@ -82,7 +81,7 @@ class _SplitLeak(Record):
 
 
 class _CleanedAccount(msgspec.Struct):
-    """The cleaned copy: its rows, those in which anything was changed, and those left out, with counts by check."""
+    """The cleaned copy: number of rows, of changed rows, and of removed ones, with counts by check."""
 
     path: str
     rejected: str
@@ -94,21 +93,21 @@ class _CleanedAccount(msgspec.Struct):
 
 
 class CheckReport(Record):
-    """Everything that checking found.
+    """The report of a check.
 
     Attributes:
-        files: what was read.
-        findings: what was found, in the order of the catalogue; checks that found nothing are in `passed`.
-        passed: names of the checks that looked and found nothing.
-        not_looked_for: check to the reason why it was not made; nothing is known about these.
-        labels: balance, a row for each set of labels.
+        files: the input files.
+        findings: in the order of the catalogue; checks without findings are in `passed`.
+        passed: names of the checks that ran and found nothing.
+        not_looked_for: reason for each check that did not run; nothing is known about these.
+        labels: class balance, a row for each set of labels.
         agreement: of repeated and of several annotations.
-        shared: files that have references in common.
-        leaks: what splits share.
-        unread: files of a folder that were left aside, and why.
+        shared: files with common references.
+        leaks: overlaps of splits.
+        unread: files of a folder that were skipped, and why.
         near: Jaccard similarity from which texts are near-duplicates.
         cleaned: the cleaned copy, if one was written.
-        signature: one line that says how it was made.
+        signature: one line that identifies how it was made.
         version: of Veriglot.
     """
 
@@ -127,18 +126,18 @@ class CheckReport(Record):
     cleaned: _CleanedAccount | None = None
 
     def finding(self, check: str) -> Finding | None:
-        """What a check found, or None."""
+        """The finding of a check, or None."""
         return next((finding for finding in self.findings if finding.check == check), None)
 
 
-# The cleaned copy: rows that hold, repaired where that is safe; what is left out lies beside it with its reasons.
+# The cleaned copy: good rows, repaired if that is safe; removed rows are in a file beside it, with reasons.
 
 
 _FILES = {".jsonl", ".parquet"}
 
 
 class _RejectedRow(Record, omit_defaults=True):
-    """A row that a cleaned copy does not hold."""
+    """A row that is not in the cleaned copy."""
 
     file: str
     reasons: tuple[str, ...]
@@ -149,16 +148,16 @@ class _RejectedRow(Record, omit_defaults=True):
 
 
 class CleanedCopy(Record):
-    """Where a cleaned copy goes, and what it does.
+    """Path and options of a cleaned copy.
 
     Attributes:
         path: a file (`.jsonl`, `.parquet`) for all rows, or a folder that gets a native file for each file.
-        keep: checks that leave out or repair, and shall do nothing.
-        drop: checks whose rows are left out, though they usually stay.
+        keep: checks that would remove or repair rows, and must not.
+        drop: checks whose rows are removed, although they stay by default.
 
     Raises:
         UnknownNameError: there is no such check.
-        UsageError: a check is named in both, or cannot leave out rows, since it is not about single rows.
+        UsageError: a check is in both, or cannot remove rows because it is not about single rows.
     """
 
     path: str
@@ -182,14 +181,14 @@ class CleanedCopy(Record):
 
     @property
     def rejected(self) -> Path:
-        """Where the rows lie that are left out."""
+        """Path of the removed rows."""
         return Path(f"{self.path}.rejected.jsonl") if self.one_file else Path(self.path) / "rejected.jsonl"
 
     def refuse_inputs(self, inputs: Sequence[str]) -> None:
-        """Refuse to write over what is read.
+        """Refuse to overwrite input files.
 
         Raises:
-            UsageError: the copy lies in the data or is one of its files, or the folder holds anything already.
+            UsageError: the copy is inside the data or is one of its files, or the folder is not empty.
         """
         target = Path(self.path).resolve()
         for name in inputs:
@@ -201,7 +200,7 @@ class CleanedCopy(Record):
 
 
 class _Cleaner:
-    """Writes the copy, row by row; writers and the file of rejected rows are closed by the stack."""
+    """Writes the copy, row by row; `stack` closes writers and the file of rejected rows."""
 
     def __init__(self, cleaning: CleanedCopy, first: FirstPass, groups: dict[int, int], stack: ExitStack) -> None:
         self._cleaning = cleaning
@@ -218,14 +217,14 @@ class _Cleaner:
             self._reject(_RejectedRow(row.path or "", (check,), line=row.line, detail=row.message, raw=row.raw))
 
     def take(self, index: int, row: Row) -> None:
-        """Keep, repair or leave out one row."""
+        """Keep, repair or remove one row."""
         path = self._first.files[row.file].path
         reasons = self._first.reasons.get(index, set()) - self._cleaning.keep
         sample, repairs = row.sample, Counter[str]()
         if not reasons:
             sample, repairs = repaired(sample, self._cleaning.keep)
             if self._first.tally.is_glued(path) and "glued_span" not in self._cleaning.keep:
-                mended = self._first.glue.mended(sample)
+                mended = self._first.glue.without_glue(sample)
                 if mended is None:
                     reasons = {"glued_span"}
                 else:
@@ -240,7 +239,7 @@ class _Cleaner:
         self._writer(row.file).write(self._named(sample, index, row, sorted(repairs)))
 
     def _named(self, sample: Sample, index: int, row: Row, repairs: list[str]) -> Sample:
-        """With the group of its text, what was repaired, and an id that no other row of the file has."""
+        """The sample with the group of its text, its repairs, and an id that is unique in the file."""
         key = int(self._first.index.texts[index])
         note: dict[str, Any] = {"group": f"{self._groups.get(key, key):016x}"} if key else {}
         if repairs:
@@ -256,7 +255,7 @@ class _Cleaner:
         return msgspec.structs.replace(sample, id=id_, meta={**sample.meta, "check": note} if note else sample.meta)
 
     def _writer(self, file: int) -> Writer:
-        """Where a file's rows go; two files of one name (`a/x.json`, `b/x.json` named one by one) stay apart."""
+        """The writer of a file; files with the same name (`a/x.json`, `b/x.json` as arguments) have different ones."""
         number, path = 0 if self._cleaning.one_file else file, Path(self._cleaning.path)
         if number not in self._writers:
             if not self._cleaning.one_file:
@@ -288,17 +287,16 @@ def check(
 
     Args:
         data: files and folders in any readable format; `-` is standard input.
-        format: of every file; guessed where None.
-        language: BCP 47 tag for samples that state none.
-        splits: what a split is, see `Splits`.
+        format: of every file; None to detect it.
+        language: BCP 47 tag for samples without a language.
+        splits: definition of splits, see `Splits`.
         near: Jaccard similarity of character n-grams (0 to 1) from which two texts are near-duplicates.
-        clean: where to write a cleaned copy, and what it keeps.
-
-        watch: told how far it is.
+        clean: path and options of a cleaned copy.
+        watch: callback for progress.
 
     Raises:
         InputError: a file does not exist, or the only one cannot be read.
-        UsageError: the cleaned copy cannot be written where it should.
+        UsageError: the cleaned copy cannot be written there.
     """
     watch, report = watch or Watch(), Report()
     with ExitStack() as stack:
@@ -335,7 +333,7 @@ class _Checker:
         self._not_looked_for.update(few)
         if not self._index.long.any():
             self._not_looked_for.setdefault("near_text", "no response has the 32 letters from which it is compared")
-        for name, check_ in checks().items():  # those that looked at nothing did not pass
+        for name, check_ in checks().items():  # a check without anything to look at has not passed
             if not self._tally.looked_at(name):
                 self._not_looked_for.setdefault(name, f"no {check_.unit} here could have it")
         reasons = {name: why for name, why in self._not_looked_for.items() if name not in names}
@@ -407,7 +405,7 @@ class _Checker:
         self._first.add_fault(fault, number, row.sample, self._first.files[row.file].path)
 
     def _leaks(self, near_texts: Groups, near_passages: Groups) -> tuple[_SplitLeak, ...]:
-        """Rows that stand in two splits: each is told by the first check that finds it, in the split that it leaves."""
+        """Rows in two splits: each is reported by the first check that finds it, in the split that loses it."""
         index, names = self._index, self._first.splits.names
         if len(names) < 3:
             reason = "no two splits are known: name files train, dev or test, or say --splits files"
@@ -462,9 +460,9 @@ class _Checker:
                     self._add_fault(check, row, detail)
 
     def _disagreements(self) -> tuple[_Agreement, ...]:
-        """How far several annotations of one text by one kind of annotator agree; texts on which they do not."""
+        """Agreement of several annotations of one text by one kind of annotator; and the texts without agreement."""
         sums = defaultdict[tuple[str, str], AgreementSums](AgreementSums)
-        differing: list[tuple[int, str, bool, int]] = []  # row, kind, whether one of so many annotations is clean
+        differing: list[tuple[int, str, bool, int]] = []  # row, kind, one is clean, number of annotations
         texts = 0
         for number, samples in self._copies():
             by_kind: dict[tuple[str, str], list[Annotation]] = defaultdict(list)  # of one evidence
@@ -499,7 +497,7 @@ class _Checker:
             yield group[0], [self._sample(number) for number in group[:_MOST]]
 
     def _foreign(self) -> None:
-        """Rows with one passage for responses in several languages, neither stated to be foreign nor translated."""
+        """Rows that share a passage with responses in other languages, if it should be in the response's language."""
         index = self._index
         tags_of: dict[int, str] = {}
         for group in _repeated_keys(index.passages):
@@ -513,7 +511,7 @@ class _Checker:
             self._add_fault("foreign_reference", row, f"one reference for {named}", kind=named, text=text)
 
     def _glue(self) -> None:
-        """Third pass: seams, which need the words of all texts."""
+        """Third pass: joins in glued spans, which need the words of all texts."""
         first = self._first
         if not first.glue.wanted:
             self._not_looked_for["glued_span"] = "no spans are of the types entity or relation"
@@ -529,7 +527,7 @@ class _Checker:
                     first.add_fault(fault, number, row.sample, path)
 
     def _clean(self, clean: CleanedCopy, near_texts: Groups) -> _CleanedAccount:
-        keys = self._index.texts  # of near-duplicates the group is the first one's; other texts are one by themselves
+        keys = self._index.texts  # a group of near-duplicates has the key of its first row
         groups = {int(keys[row]): int(keys[group[0]]) for group in near_texts for row in group}
         with ExitStack() as stack:
             cleaner = _Cleaner(clean, self._first, groups, stack)
@@ -541,18 +539,18 @@ class _Checker:
 
 
 def _first_of(keys: UInt64s) -> Bools:
-    """Whether a key is met for the first time; 0 is no key."""
+    """Whether each key occurs for the first time; 0 is not a key."""
     first = np.zeros(len(keys), np.bool_)
     first[np.unique(keys, return_index=True)[1]] = True
     first[keys == 0] = False
     return first
 
 
-# What repeats and what files share, by the hashes of the index.
+# Repetitions, and common passages of files, by the hashes of the index.
 
 
 def _repeated_keys(keys: UInt64s) -> Iterator[list[int]]:
-    """Indices of keys that occur more than once, a group a time, in order inside each; 0 is no key."""
+    """Indices of keys that occur more than once, one group at a time, in order inside each; 0 is not a key."""
     order = np.argsort(keys, kind="stable")
     for start, end in equal_runs(keys[order]):
         if keys[order[start]]:
@@ -560,7 +558,7 @@ def _repeated_keys(keys: UInt64s) -> Iterator[list[int]]:
 
 
 def _members(keys: UInt64s, near: Groups) -> tuple[Groups, Groups]:
-    """The indices of each key that occurs more than once; groups of near-duplicates with all that have their keys."""
+    """Indices of each key that occurs more than once; groups of near-duplicates with all rows that have their keys."""
     by_key = {int(keys[group[0]]): group for group in _repeated_keys(keys)}
     return list(by_key.values()), [
         [index for first in group for index in by_key.get(int(keys[first]), [first])] for group in near
@@ -568,7 +566,7 @@ def _members(keys: UInt64s, near: Groups) -> tuple[Groups, Groups]:
 
 
 def _shared_references(index: Index, files: Sequence[str]) -> tuple[_SharedReferences, ...]:
-    """Pairs of files with passages in common, most first; `files` has their names."""
+    """Pairs of files with common passages, most first; `files` has their names."""
     shared = Counter[tuple[int, int]]()
     foreign = set[tuple[int, int]]()
     own_file = index.files[index.owners].astype(np.int64)
@@ -595,7 +593,7 @@ def _shared_references(index: Index, files: Sequence[str]) -> tuple[_SharedRefer
 # Several annotations of one text, by the same kind of annotator.
 
 
-_MOST = 64  # annotations of one text that are held against each other
+_MOST = 64  # maximum number of annotations of one text that are compared
 
 
 class AgreementSums:
@@ -607,7 +605,7 @@ class AgreementSums:
         self._coincidences = np.zeros((2, 2))
 
     def add(self, response: str, annotations: Sequence[Annotation]) -> bool:
-        """Take in several annotations of one text; whether all marked the same places."""
+        """Add several annotations of one text; returns whether all have the same spans."""
         names = sorted({span.type or "" for annotation in annotations for span in annotation.spans or ()})
         inside = np.zeros((len(annotations), len(names), len(response)), np.bool_)
         for number, annotation in enumerate(annotations):
@@ -628,7 +626,7 @@ class AgreementSums:
         return same == len(pairs)
 
     def agreement(self, language: str, kind: str) -> _Agreement:
-        """The figures."""
+        """The agreement measures."""
         counts, coefficient = self._counts, float(alpha(self._coincidences))
         return _Agreement(
             language,

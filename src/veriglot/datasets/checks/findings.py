@@ -23,7 +23,7 @@ _CleaningAction = Literal["leave out", "repair", "keep"]
 
 
 class _Check(StrictRecord):
-    """One thing that is looked for."""
+    """One check of the catalogue."""
 
     title: str
     level: _Level
@@ -55,14 +55,14 @@ def checks_version() -> str:
 
 
 class Example(Record, omit_defaults=True):
-    """One place where something was found.
+    """An example of a finding.
 
     Attributes:
         file: the file.
-        id: of the sample; None where there is none.
-        line: line or row of the file, where that is known.
-        detail: what is wrong there.
-        text: the text concerned, cut to 160 code points.
+        id: of the sample; None if it has none.
+        line: line or row of the file, if known.
+        detail: the problem.
+        text: the text, cut to 160 code points.
     """
 
     file: str
@@ -73,20 +73,20 @@ class Example(Record, omit_defaults=True):
 
 
 class Finding(Record):
-    """What one check found.
+    """The result of one check.
 
     Attributes:
         check: its name.
-        level: how bad it is.
-        unit: what `count` counts.
+        level: severity.
+        unit: unit of `count`.
         how: `count` or `estimate`.
-        count: how many.
-        of: of how many of that unit that could have it.
+        count: number of units with the problem.
+        of: number of units that could have it.
         files: count by file, most first.
-        of_files: what `of` is in each of these files.
-        layers: count and `of` by layer or annotator, where the check tells them.
-        kinds: count by kind, where the check tells kinds; a place may be of several.
-        examples: the first few, of different files where there are such.
+        of_files: `of` for each of these files.
+        layers: count and `of` by layer or annotator, if the check separates them.
+        kinds: count by kind, if the check has kinds; a unit may be of several.
+        examples: the first few, of different files if possible.
         cleaning: what a cleaned copy does about it.
     """
 
@@ -110,12 +110,12 @@ class CheckedFile(msgspec.Struct):
     Attributes:
         path: the file.
         format: its format.
-        split: the split that it belongs to; None where none is known or its rows say it.
-        languages: samples by language; the key is empty where none is stated.
+        split: the split of the file; None if it is unknown or depends on the row.
+        languages: samples by language; the key is empty for samples without one.
         samples: samples read.
-        unreadable: rows that are none.
-        queries: samples without response and label: questions to be answered.
-        labelled: samples with spans, or said to have none.
+        unreadable: rows that are not samples.
+        queries: samples without response and label, as questions for a model.
+        labelled: samples with spans, or with a label that there are none.
     """
 
     path: str
@@ -133,14 +133,14 @@ class LabelSet(msgspec.Struct):
 
     Attributes:
         file: the file.
-        annotator: who.
+        annotator: the annotator.
         kind: `human` or `model`.
         taxonomy: of the spans.
-        language: BCP 47 tag; empty where none is stated.
+        language: BCP 47 tag; empty if unknown.
         responses: labelled responses.
         clean: those without a span.
         words, marked_words: words of the responses, and those of them in any span.
-        types: spans by type; the key is empty where a span has none.
+        types: spans by type; the key is empty for spans without one.
     """
 
     file: str
@@ -155,17 +155,17 @@ class LabelSet(msgspec.Struct):
     types: dict[str, int] = {}
 
 
-# Where findings are counted: by check, file and kind, with a few examples of different files.
+# Counts of findings: by check, file and kind, with a few examples from different files.
 
 
-_GLUED = 0.1  # share of glued spans from which a file's seams are glue; below, they may be the estimate's own errors
-_EXAMPLES = 8  # kept of each check
-_A_FILE = 2  # of these from one file, while other files have some
+_GLUED = 0.1  # minimum share of glued spans in a file; a lower one may be errors of the estimate
+_EXAMPLES = 8  # stored for each check
+_A_FILE = 2  # maximum of these from one file, if other files have some
 
 
 @dataclass
 class _Sums:
-    """What is counted of one check: places that have it and that could, by file and layer."""
+    """Counts of one check: units with the problem and all units, by file and layer."""
 
     faults: Counter[str] = field(default_factory=Counter)
     of: Counter[str] = field(default_factory=Counter)
@@ -179,13 +179,13 @@ class _Sums:
 
 
 class Tally:
-    """Counts of what was looked at and of what was found; memory grows with checks and files, not with rows."""
+    """Counts of checked units and of findings; memory grows with checks and files, not with rows."""
 
     def __init__(self) -> None:
         self._sums = defaultdict[str, _Sums](_Sums)
 
     def looked(self, check: str, file: str, count: int = 1, *, layer: str | None = None) -> None:
-        """So many more could have what the check looks for."""
+        """Add units that could have the problem of a check."""
         self._sums[check].of[file] += count
         if layer is not None:
             self._sums[check].of_layers[layer] += count
@@ -193,7 +193,7 @@ class Tally:
     def add(
         self, check: str, example: Example, count: int = 1, *, kind: str | None = None, layer: str | None = None
     ) -> None:
-        """So many more have it, of a kind and in a layer; the first few examples of each file are kept."""
+        """Add units that have it, of a kind and in a layer; the first few examples of each file are stored."""
         sums = self._sums[check]
         sums.faults[example.file] += count
         if kind is not None:
@@ -204,19 +204,19 @@ class Tally:
             sums.examples[example.file].append(example)
 
     def add_kinds(self, check: str, kinds: Mapping[str, int]) -> None:
-        """Count kinds without counting a place: of a place that is of several, or of none."""
+        """Count kinds without counting a unit: for a unit of several kinds, or of none."""
         self._sums[check].kinds.update(kinds)
 
     def looked_at(self, check: str) -> int:
-        """How many could have it."""
+        """Number of units that could have it."""
         return self._sums[check].of.total()
 
     def is_glued(self, file: str) -> bool:
-        """Whether the seams of a file are glue, and not errors of the estimate."""
+        """Whether the joins in a file's spans are real, and not errors of the estimate."""
         return self._sums["glued_span"].share(file) >= _GLUED
 
     def findings(self) -> tuple[Finding, ...]:
-        """What was found, in the order of the catalogue."""
+        """All findings, in the order of the catalogue."""
         return tuple(_finding(name, self._sums[name]) for name in checks() if self._sums[name].faults.total())
 
 
@@ -228,7 +228,7 @@ def _finding(name: str, sums: _Sums) -> Finding:
     further = [example for file in by_file for example in sums.examples[file][_A_FILE:]]
     return Finding(
         check=name,
-        level="note" if few else check.level,  # as many as sound data seem to have
+        level="note" if few else check.level,  # as frequent as in data without the problem
         unit=check.unit,
         how=check.how,
         count=sums.faults.total(),

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 __all__ = ["Fault", "Glue", "Index", "repaired", "row_faults"]
 
 
-# What a cleaned copy changes in a sample: offsets in another unit, edges of spans, spans twice, glued words.
+# Repairs of a cleaned copy: offsets in another unit, white space of spans, duplicate spans, glued words.
 
 
 def _placed(span: Span, response: str) -> tuple[Span, str] | None:
-    """The span as it is meant, and the unit of its offsets: empty for code points, or `utf-16`, `utf-8`.
+    """The span in code points, and the unit of its given offsets: empty for code points, or `utf-16`, `utf-8`.
 
-    None where the text that it carries does not stand there in any unit.
+    None if the text of the span is not at these offsets in any unit.
     """
     if span.text is None or response[span.start : span.end] == span.text:
         return span, ""
@@ -56,10 +56,10 @@ def _placed(span: Span, response: str) -> tuple[Span, str] | None:
 
 
 def repaired(sample: Sample, keep: Collection[str] = ()) -> tuple[Sample, Counter[str]]:
-    """The sample with its spans put right, and how many changes were made, by check.
+    """The sample with repaired spans, and the number of changes by check.
 
-    A span that `_placed` cannot place stays as it is, and so does a blank span that is the only one of its annotation:
-    such rows are left out, since no repair is right.
+    Spans that `_placed` cannot place, and a blank span that is the only one of its annotation, are not changed: such
+    rows are removed, because no repair would be right.
 
     Args:
         sample: any sample.
@@ -95,12 +95,12 @@ def _annotation(annotation: Annotation, response: str, changes: Counter[str], ke
 
 
 def _is_blank(text: str) -> bool:
-    """Whether a marked text holds nothing that could be wrong: no letter, no digit, no symbol."""
+    """Whether a marked text has no letter, digit or symbol, so that nothing can be wrong."""
     return not any(char.isalnum() or unicodedata.category(char)[0] in "SM" for char in text)
 
 
 def _trimmed(span: Span, response: str) -> Span | None:
-    """Without white space at its edges; None where nothing is left that could be wrong."""
+    """The span without white space at its edges; None if the rest is blank."""
     if _is_blank(response[span.start : span.end]):
         return None
     start, end = trimmed(response, span.start, span.end)
@@ -109,22 +109,22 @@ def _trimmed(span: Span, response: str) -> Span | None:
     return replace(span, start=start, end=end, text=None if span.text is None else response[start:end])
 
 
-# What can be told of one sample by itself: its labels, its offsets, its characters.
+# Checks of one sample by itself: labels, offsets, characters.
 
 
 _BROKEN = re.compile(r"[\ufffd\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]")
 
 
 class Fault(NamedTuple):
-    """Something wrong with a sample.
+    """A problem of a sample.
 
     Attributes:
-        check: the check that it belongs to.
-        detail: what is wrong, in a few words.
-        kind: which kind of it, where the check tells kinds.
-        text: the text concerned, if any.
-        lasting: whether no repair removes it, so that the row is left out where the check repairs.
-        layer: whose labels, where the check tells them apart.
+        check: name of the check.
+        detail: the problem, in a few words.
+        kind: kind of the problem, if the check has kinds.
+        text: the text, if any.
+        lasting: whether it cannot be repaired, so that the row is removed by a check that repairs.
+        layer: whose labels, if the check separates them.
     """
 
     check: str
@@ -136,14 +136,14 @@ class Fault(NamedTuple):
 
 
 def row_faults(sample: Sample) -> Iterator[Fault]:
-    """Everything that is wrong with a sample by itself."""
+    """All problems of a sample by itself."""
     yield from _sample_faults(sample)
     yield from _language_faults(sample)
     yield from _span_faults(sample)
 
 
 def _sample_faults(sample: Sample) -> Iterator[Fault]:
-    """Faults of the sample as a whole."""
+    """Problems of the sample as a whole."""
     labelled = bool(sample.annotations)
     if labelled and not sample.response.strip():
         yield Fault("no_response", "it has labels and no response")
@@ -174,7 +174,7 @@ def _tags() -> re.Pattern[str]:
 
 
 def _span_faults(sample: Sample) -> Iterator[Fault]:
-    """Faults of single spans and of the spans of one annotator together; one for each span concerned."""
+    """Problems of single spans and of the spans of one annotator together; one for each span."""
     for annotation in sample.annotations:
         spans, taxonomy = annotation.spans or (), taxonomies().get(annotation.taxonomy)
         lost = 0
@@ -199,7 +199,7 @@ def _span_faults(sample: Sample) -> Iterator[Fault]:
 
 
 def _together(spans: Sequence[Span], response: str) -> Iterator[Fault]:
-    """What spans of one annotator are to each other; each span is held against those that begin before it."""
+    """Relations between spans of one annotator; each span is compared with those that begin before it."""
     open_: list[Span] = []
     seen = set[tuple[int, int, str | None]]()
     for span in in_order(spans):
@@ -217,21 +217,21 @@ def _together(spans: Sequence[Span], response: str) -> Iterator[Fault]:
         open_.append(span)
 
 
-_TOGETHER = ({"Hira", "Kana", "Hani"}, {"Hang", "Hani"})  # scripts of one way of writing
-_MOST = 0.6  # share of the letters from which a text is in a script
+_TOGETHER = ({"Hira", "Kana", "Hani"}, {"Hang", "Hani"})  # scripts that are used together
+_MOST = 0.6  # minimum share of the letters for the script of a text
 _FEWEST_LETTERS = 24
 _SURE = 0.9
-_OWN = 0.1  # share of the letters from which the script of its language makes a text one of it
-_FOREIGN = 0.25  # share of the letters from which a reference is as much in the script of the response as in its own
+_OWN = 0.1  # minimum share of the letters for the script of the text's own language
+_FOREIGN = 0.25  # share of letters in the response's script from which a reference may be in either language
 _SHORTEST_LOOP = 64  # letters of a response; less is emphasis or a stock phrase
-_SHORTEST_GARBLED = 150  # letters of a reference: titles, headings and lists repeat themselves too
-_DENSE_LETTER = 2.5  # what a letter counts that is a syllable or a word
+_SHORTEST_GARBLED = 150  # letters of a reference: titles, headings and lists are repetitive too
+_DENSE_LETTER = 2.5  # weight of a letter that is a syllable or a word
 _NO_LETTERS = re.compile(r"[\W_]+")
 _LOOKED_AT = 4000  # code points
 
 
 class _TextFacts(NamedTuple):
-    """The script that most letters of a text are of, the shares of all scripts, and the language, as far as known."""
+    """The script of most letters of a text, the shares of all scripts, and the language, if known."""
 
     script: str | None = None
     shares: Mapping[str, float] = {}
@@ -257,7 +257,7 @@ def _language_faults(sample: Sample) -> Iterator[Fault]:
 
 
 def _quoted(sample: Sample) -> bool:
-    """Whether the response stands in evidence that is in the language it says, as names and titles do."""
+    """Whether evidence in its recorded language contains the response, as for names and titles."""
     if sample.task is Task.TRANSLATION:
         return False
     response = _letters(sample.response)
@@ -282,7 +282,7 @@ def _evidence_faults(sample: Sample, tag: str, text: str, own: str | None) -> It
 
 @lru_cache(4096)
 def _garbled_in(text: str) -> str | None:
-    """Why the evidence of a row is unusable, `looping` or `unknown_characters`; None where it looks sound."""
+    """Why the evidence of a row is unusable, `looping` or `unknown_characters`; None if it is usable."""
     why = _broken(text)
     if why != "looping":
         return why
@@ -290,7 +290,7 @@ def _garbled_in(text: str) -> str | None:
 
 
 def _by_tag(sample: Sample) -> Iterator[tuple[str, str]]:
-    """The beginnings of the passages, those that say one language together; what says none is left out."""
+    """The beginnings of the passages, joined by language; passages without a language are left out."""
     assumed = None if sample.task is Task.TRANSLATION else sample.language
     share = max(_FEWEST_LETTERS * 4, _LOOKED_AT // max(1, len(sample.evidence)))
     parts = defaultdict[str, list[str]](list)
@@ -313,7 +313,7 @@ def _facts(text: str) -> _TextFacts:
 
 
 def _broken(text: str) -> str | None:
-    """As `garbled`, but rows of exclamation marks and a phrase that is said thrice are no loop."""
+    """Like `garbled`, but rows of exclamation marks and a phrase that occurs three times are not a loop."""
     why = garbled(text)
     if why != "looping":
         return why
@@ -322,7 +322,7 @@ def _broken(text: str) -> str | None:
 
 
 def _misfit(tag: str, known: _TextFacts) -> tuple[str, str] | None:
-    """`script` or `language`, and what the text is in instead; None where it fits or cannot be told."""
+    """`script` or `language`, and the detected one; None if the text fits or nothing can be detected."""
     expected = find_language(tag)
     if known.script is None or expected is None:
         return None
@@ -335,21 +335,21 @@ def _misfit(tag: str, known: _TextFacts) -> tuple[str, str] | None:
     return "language", identified.tag
 
 
-# What is kept of every row: hashes of its text, labels and references, 40 bytes or so, however long the text.
+# Stored for every row: hashes of its text, labels and references, about 40 bytes, independent of the text's length.
 
 
-_ENOUGH = 32.0  # letters of a text that nobody writes twice by chance
+_ENOUGH = 32.0  # letters of a text that is never written twice by chance
 _ROW = np.dtype([("text", "<u8"), ("long", "?"), ("whole", "<u8"), ("file", "<u4"), ("split", "<u2"), ("tag", "<u2")])
 _PASSAGE = np.dtype([("text", "<u8"), ("owner", "<u4"), ("number", "<u2"), ("own", "?")])
 
 
 def _letters(text: str) -> str:
-    """Letters and digits of a text, folded: what two copies have in common whatever was done to their spaces."""
+    """Letters and digits of a text, case-folded: equal for two copies with different spaces."""
     return _NO_LETTERS.sub("", fold(text))
 
 
 def _weight(letters: str, text: str) -> float:
-    """How many letters a text has, of which those that are syllables or words count more."""
+    """Number of letters of a text; letters that are syllables or words count more."""
     dense = sum("\u2e80" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7a3" for char in text)
     return len(letters) + (_DENSE_LETTER - 1) * dense
 
@@ -358,14 +358,14 @@ class Index:
     """Hashes by row and by passage; `freeze` makes arrays of them.
 
     Attributes:
-        texts: of each row's response, with its question and evidence where it is short; 0 where it is empty.
-        long: whether the response alone made the hash.
-        whole: of everything that a row says: question, evidence, response, labels.
+        texts: of each row's response, with question and evidence if it is short; 0 if it is empty.
+        long: whether the hash is of the response alone.
+        whole: of the complete row: question, evidence, response, labels.
         files, splits: numbers of each row's file and split.
-        languages: number of each row's language, without its script; 0 where none is stated. `language_names` has them.
+        languages: number of each row's language, without its script; 0 if unknown. Names are in `language_names`.
         passages: of each passage that is long enough.
-        owners, places: which row each belongs to, and which of its passages it is.
-        own: whether a passage is said, or has to be assumed, to be in the language of its response.
+        owners, places: number of the passage's row, and index of the passage in it.
+        own: whether a passage is in the language of its response, by its record or by default.
     """
 
     def __init__(self) -> None:
@@ -375,7 +375,7 @@ class Index:
         self._encode = msgspec.json.Encoder(order="deterministic").encode
 
     def add(self, sample: Sample, file: int, split: int) -> None:
-        """Take in the next row."""
+        """Add the next row."""
         response, question = _letters(sample.response), _letters(sample.question or "")
         passages = [_letters(passage.text) for passage in sample.evidence]
         is_long = _weight(response, response) >= _ENOUGH
@@ -395,7 +395,7 @@ class Index:
         self._count += 1
 
     def freeze(self) -> None:
-        """Make arrays; nothing can be added after it."""
+        """Make arrays; nothing can be added afterwards."""
         rows, passages = np.frombuffer(self._rows, _ROW), np.frombuffer(self._passages, _PASSAGE)
         self.texts, self.long, self.whole = rows["text"], rows["long"], rows["whole"]
         self.files, self.splits, self.languages = rows["file"], rows["split"], rows["tag"]
@@ -403,7 +403,7 @@ class Index:
         self.places, self.own = passages["number"], passages["own"]
 
     def by_language(self, rows: Sequence[int]) -> list[list[int]]:
-        """Rows parted by the language of their responses."""
+        """Rows grouped by the language of their responses."""
         parts = defaultdict[int, list[int]](list)
         for row in rows:
             parts[int(self.languages[row])].append(row)
@@ -414,15 +414,15 @@ def _plain_tag(tag: str | None) -> str:
     return (tag or "").partition("-")[0]
 
 
-# Glued spans: the replaced word and its replacement in one ("RomeParis"), and where between them the seam lies.
+# Glued spans: the replaced word and its replacement in one ("RomeParis"), and the position of the join ("seam").
 #
-# `text.noise` tells a seam by how it looks (`RomeParis`, `20142015`). Most seams do not show, so here a language's own
-# texts say what they know: which words there are, which letters follow each other, how words begin and end. A place
-# inside a span is a seam where both sides are known and what they make together is not. Counts come from the data set
-# itself (references, and responses outside their marks), so nothing is assumed of a language.
+# `text.noise` finds seams that are visible (`RomeParis`, `20142015`). Most are not, so here the texts of a language
+# give its words, the letters that follow each other, and beginnings and endings of words. A position inside a span is
+# a seam if both sides are known and the joined word is not. Counts come from the data set itself (references, and
+# responses outside their marks), so nothing is assumed about a language.
 #
-# It is an estimate and a lower bound: on mFAVA's gold files, where nothing is glued by rule, it takes 1 to 6% of the
-# spans for glued; in its silver files 30 to 90%.
+# The result is an estimate and a lower bound: in mFAVA's gold files, where no rule glues words, it reports 1 to 6% of
+# the spans as glued; in its silver files 30 to 90%.
 
 
 Mark = TypeVar("Mark", Span, Unit)
@@ -432,27 +432,27 @@ _NUMBER = re.compile(r"\d+")
 _TWICE = re.compile(r"(\d+(?:[.,]\d+)?([^\d\s]{1,3}))\d+(?:[.,]\d+)?\2")  # 1841年1840年, 5%95%
 _YEARS = (1000, 2100)
 _SHORTEST_WORD = 4  # of two words of two letters
-_SURE_PART = 3  # letters of the shorter part from which one sighting of it is enough
+_SURE_PART = 3  # letters of the shorter part from which one occurrence is enough
 _SEEN_OFTEN = 5
 _DENSE = frozenset({"Hani", "Hira", "Kana", "Thai", "Laoo", "Khmr", "Mymr", "Tibt"})  # no spaces between words
-_SYLLABIC = "Hang"  # few letters a word, spaces between phrases
+_SYLLABIC = "Hang"  # few letters in a word, spaces between phrases
 _LONGEST_DENSE = 16  # code points: in a longer span some pair of letters is new by chance
-_LEARNT_ENOUGH = 6_000_000  # code points of a language from which nothing more is learnt
-_MOST_STRINGS = 1 << 20  # different words or runs of letters kept before those seen once go
+_LEARNT_ENOUGH = 6_000_000  # code points of a language after which learning stops
+_MOST_STRINGS = 1 << 20  # different strings in memory before those with one occurrence are removed
 
 
 class _Seam(NamedTuple):
-    """A seam in a span, where it is known, and what tells it: `words`, `letters`, `numbers` or `look`."""
+    """The seam in a span, if known, and the evidence for it: `words`, `letters`, `numbers` or `look`."""
 
     at: int | None
     why: str
 
 
 class _Counted(Counter[str]):
-    """Counts of which those that were seen once are given up where there are too many."""
+    """A counter that removes entries with a count of 1 when there are too many."""
 
     def take(self, strings: Iterable[str]) -> None:
-        """Count some more."""
+        """Count more strings."""
         self.update(strings)
         if len(self) > _MOST_STRINGS:
             for key in [key for key, count in self.items() if count == 1]:
@@ -460,18 +460,18 @@ class _Counted(Counter[str]):
 
 
 class SeamFinder:
-    """What the texts of one language know of its words and letters; memory and time have a bound."""
+    """Words and letters of one language, learned from texts; memory and time are bounded."""
 
     def __init__(self) -> None:
         self._learnt = 0
         self._words = _Counted()
-        self._strings = _Counted()  # letters in a row: words, or clauses where no spaces part words
-        self._runs = Counter[str]()  # of two, three and four letters
+        self._strings = _Counted()  # letter sequences: words, or clauses in scripts without spaces between words
+        self._runs = Counter[str]()  # n-grams of two, three and four letters
         self._endings = Counter[str]()
         self._beginnings = Counter[str]()
 
     def learn(self, text: str, language: str | None = None) -> None:
-        """Take in a text that holds no glue: a reference, or a response outside its marks. Enough is enough."""
+        """Learn from a text without glued words: a reference, or a response outside its marks; up to a limit."""
         if self._learnt > _LEARNT_ENOUGH:
             return
         self._learnt += len(text)
@@ -481,7 +481,7 @@ class SeamFinder:
         self._runs.clear()
 
     def _count_letters(self) -> None:
-        """Runs, endings and beginnings, from the distinct strings."""
+        """Count n-grams, endings and beginnings in the distinct strings."""
         runs, endings, beginnings = self._runs, self._endings, self._beginnings
         endings.clear()
         beginnings.clear()
@@ -495,7 +495,7 @@ class SeamFinder:
                     beginnings[word[:size]] += count
 
     def find(self, span: str, reference: str, language: str | None = None) -> _Seam | None:
-        """The first seam of a marked text, or None where none is found."""
+        """The first seam of a marked text, or None."""
         folded = fold(span)
         if folded in reference:
             return None
@@ -511,7 +511,7 @@ class SeamFinder:
         return None
 
     def knows(self, text: str, language: str | None) -> bool:
-        """Whether every word of a folded text is one of the language's."""
+        """Whether every word of a case-folded text is a known word of the language."""
         bounds = words(text, language)
         return bool(bounds) and all(self._words[text[start:end]] for start, end in bounds)
 
@@ -563,7 +563,7 @@ class SeamFinder:
         return None
 
     def _new_pair(self, word: str, before: Counter[str], after: Counter[str], fewest: int) -> int | None:
-        """Where spaces tell no words: two letters that never meet, between pairs that are known on their sides."""
+        """In scripts without spaces between words: two letters that never follow each other, between known pairs."""
         for cut in range(2, len(word) - 1):
             left, right = word[cut - 2 : cut], word[cut : cut + 2]
             known = before[left] >= fewest and after[right] >= fewest
@@ -572,7 +572,7 @@ class SeamFinder:
         return None
 
     def _new_run(self, word: str) -> int | None:
-        """A frequent ending before a frequent beginning, and the run of four letters across them is new."""
+        """A frequent ending before a frequent beginning, with a new 4-gram across them."""
         runs = self._runs
         for cut in range(_SURE_PART, len(word) - _SURE_PART + 1):
             left, right = word[cut - 3 : cut], word[cut : cut + 3]
@@ -584,7 +584,7 @@ class SeamFinder:
         return None
 
 
-# Glued spans of a whole data set: learn each language, look at each replaced span, keep where the seams are.
+# Glued spans of a whole data set: learn each language, find seams in replaced spans.
 
 
 _REPLACING = frozenset({"entity", "relation"})
@@ -592,25 +592,25 @@ _REPLACING = frozenset({"entity", "relation"})
 
 
 class Glue:
-    """Finds glued spans; one finder a language. The languages in `wanted` have spans that may be glued."""
+    """Finds glued spans, with one finder for each language. Languages in `wanted` have spans that may be glued."""
 
     def __init__(self) -> None:
         self._finders = defaultdict[str, SeamFinder](SeamFinder)
         self.wanted = set[str]()
 
     def want(self, sample: Sample) -> None:
-        """Note that the language of a sample has replaced spans, so that its texts will be learnt."""
+        """Mark the language of a sample for learning if the sample has replaced spans."""
         if any(True for _ in _replaced(sample)):
             self.wanted.add(_plain_tag(sample.language))
 
     def learn(self, sample: Sample, text: str) -> None:
-        """Take in a text in the language of a sample that holds nothing marked: a passage, or part of a response."""
+        """Learn from a text in the language of a sample that has no marks: a passage, or part of a response."""
         base = _plain_tag(sample.language)
         if base in self.wanted:
             self._finders[base].learn(text, sample.language)
 
     def learn_response(self, sample: Sample) -> None:
-        """Take in a response, without what anybody marked in it."""
+        """Learn from a response, without its marked parts."""
         read = 0
         spans = sorted((span.start, span.end) for annotation in sample.annotations for span in annotation.spans or ())
         for start, end in [*spans, (len(sample.response), len(sample.response))]:
@@ -619,17 +619,17 @@ class Glue:
             read = max(read, end)
 
     def look(self, sample: Sample) -> Iterator[tuple[Span, _Seam | None, str]]:
-        """Each replaced span, the seam in it or None, and who marked it."""
+        """Each replaced span, its seam or None, and its annotator."""
         replaced = list(_replaced(sample))
         reference, finder = _reference(sample) if replaced else "", self._finders[_plain_tag(sample.language)]
         for span, annotator in replaced:
             yield span, finder.find(sample.response[span.start : span.end], reference, sample.language), annotator
 
-    def mended(self, sample: Sample) -> tuple[Sample, int] | None:
-        """The sample without the old words in its glued spans, and how many were cut; None where that is not safe.
+    def without_glue(self, sample: Sample) -> tuple[Sample, int] | None:
+        """The sample without the old words in its glued spans, and their number; None if the repair is not safe.
 
-        Only what models labelled is mended: people marked the text as it stands. A seam is cut where it is known and
-        the old text is, by the reference or by the language's words.
+        Only labels of models are repaired: people marked the text with its glued words. A word is removed only if the
+        seam is known, and the word is in the reference or in the language's words.
         """
         glued = [(span, seam) for span, seam, _ in self.look(sample) if seam is not None]
         if not glued:
@@ -661,11 +661,11 @@ def _replaced(sample: Sample) -> Iterator[tuple[Span, str]]:
                 yield span, annotation.annotator
 
 
-_STALE = ("glued",)  # what readers left in `meta` of the text as it was
+_STALE = ("glued",)  # `meta` that readers set for the unrepaired text
 
 
 def without_ranges(sample: Sample, ranges: Iterable[tuple[int, int]]) -> Sample | None:
-    """The sample without parts of its response, marks moved along; None where a mark or the response would be empty."""
+    """The sample without parts of its response, with moved marks; None if a mark or the response would be empty."""
     gone = bytearray(len(sample.response))
     for start, end in ranges:
         gone[start:end] = b"\x01" * (end - start)
@@ -687,7 +687,7 @@ def without_ranges(sample: Sample, ranges: Iterable[tuple[int, int]]) -> Sample 
 
 
 def _moved(marks: Sequence[Mark] | None, moved: Sequence[int]) -> tuple[Mark, ...] | None:
-    """Marks at their new places; None where there are none, or one would be empty."""
+    """Marks at their new offsets; None if there are none, or one would be empty."""
     if marks is None or any(moved[mark.start] == moved[mark.end] for mark in marks):
         return None
     return tuple(replace(mark, start=moved[mark.start], end=moved[mark.end]) for mark in marks)

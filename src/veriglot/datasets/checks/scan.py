@@ -1,4 +1,4 @@
-"""The first pass of a check: files and splits, rows looked at one by one, class balance, and rows on disk for later."""
+"""The first pass of a check: files and splits, checks of single rows, class balance, and rows on disk for later."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 __all__ = ["DataFile", "FirstPass", "Row", "Splits", "Spool", "find_files"]
 
 
-# Class balance: how much is labelled, clean and marked, as which types, in which languages.
+# Class balance: shares of labelled and clean responses, of marked words and of types, by language.
 
 
-_FEWEST = 20  # labelled responses from which a set of labels is judged
+_FEWEST = 20  # minimum number of labelled responses of a set of labels
 _HARDLY = 0.05  # share of clean responses
 _DENSE = 0.25  # share of marked words
-_SPANS = 100  # from which types are judged
+_SPANS = 100  # minimum number for a check of types
 _RARE = 0.02
 _WHO = {"human": "people", "model": "models"}
 _PAPERS = {"mfava": "mfava", "mfava-queries": "mfava", "halluverse": "halluverse", "hat": "hat"}
@@ -75,18 +75,18 @@ class Balance:
             label_set.types = dict(Counter(label_set.types) + Counter(span.type or "" for span in spans))
 
     def sets(self) -> tuple[LabelSet, ...]:
-        """Every set of labels, as they appeared."""
+        """Every set of labels, in order of appearance."""
         for label_set in self._sets.values():
             label_set.types = dict(Counter(label_set.types).most_common())
         return tuple(self._sets.values())
 
     def judge(self, tally: Tally) -> dict[str, str]:
-        """Count what is out of balance; a set that is too small to tell is not judged.
+        """Count imbalances; sets that are too small are not checked.
 
-        People are judged together, and so are models; where one annotator is `gold`, that one alone.
+        All people are checked together, and all models; if one annotator is `gold`, only that one.
 
         Returns:
-            For each check that was not made of every set, why.
+            The reason for each check that skipped some sets.
         """
         clean, types = _Judged("labelled rows", _FEWEST), _Judged("spans", _SPANS)
         together = defaultdict[tuple[str, str, str], list[LabelSet]](list)
@@ -122,7 +122,7 @@ class Balance:
 
 @dataclass
 class _Judged:
-    """How much of a unit the sets of labels have of which a check is made; those below `minimum` are left out."""
+    """Number of units that sets of labels have for a check; sets below `minimum` are left out."""
 
     unit: str
     minimum: int
@@ -133,7 +133,7 @@ class _Judged:
         return count >= self.minimum
 
     def reason(self) -> str:
-        """Why the check was not made, or of which sets it was not; empty where it was made of all."""
+        """Why the check was skipped, or for which sets; empty if it covered all."""
         if not self.counts:
             return "no set of labels here can be judged by it"
         few = [count for count in self.counts if count < self.minimum]
@@ -180,17 +180,17 @@ def _entry(name: str) -> Taxonomy:
     return taxonomies().get(name) or Taxonomy(source="", types={}, name=name)
 
 
-# Which split a sample belongs to: by what it says, by the names of its file and folders, or as the user says.
+# The split of a sample: from the sample, from the names of its file and folders, or from the user.
 
 
 _WORDS = packaged(__package__, "splits.toml", dict[str, str])
-_RANKS = {"test": 0, "dev": 1}  # in which split a row stays that stands in several
+_RANKS = {"test": 0, "dev": 1}  # order of the splits that keep a row of several splits
 _PART = re.compile(r"[^a-z]+")
 _META = ("split", "partition")
 
 
 def split_in_name(path: PurePath) -> str | None:
-    """`train`, `dev` or `test` as a word in the name of a file, or in that of the nearest folder; None for no word."""
+    """`train`, `dev` or `test` as a word in the name of a file, or of the nearest folder; None if there is none."""
     for part in (path.stem, *(folder.name for folder in path.parents)):
         splits = {_WORDS[word] for word in _PART.split(part.lower()) if word in _WORDS}
         if len(splits) == 1:
@@ -199,11 +199,11 @@ def split_in_name(path: PurePath) -> str | None:
 
 
 class Splits:
-    """Numbers splits as they appear; 0 is no split.
+    """Numbers splits in order of appearance; 0 is no split.
 
     Args:
-        how: `names`: what a sample says in `meta.split`, else a word in its file's name or folders below the argument;
-            `files`: each file is a split; `arguments`: each argument of the command is one; `none`.
+        how: `names`: `meta.split` of the sample, else a word in the name of its file, or of its folders below the
+            argument; `files`: each file is a split; `arguments`: each argument of the command is one; `none`.
     """
 
     def __init__(self, how: str) -> None:
@@ -211,7 +211,7 @@ class Splits:
         self.names = [""]
 
     def of_file(self, file: DataFile) -> str | None:
-        """The split of a whole file; None where its samples decide, or nothing does."""
+        """The split of a whole file; None if its samples decide, or nothing does."""
         if self.how == "files":
             return str(file.relative_path)
         if self.how == "arguments":
@@ -229,7 +229,7 @@ class Splits:
         return self.names.index(name)
 
     def rank(self, number: int) -> tuple[int, int]:
-        """The lowest keeps a row that stands in several: test, then dev, then the split that came first."""
+        """The split with the lowest rank keeps a row of several splits: test, then dev, then the first in the data."""
         name = _WORDS.get(self.names[number].lower(), self.names[number])
         return _RANKS.get(name, 2), number
 
@@ -246,7 +246,7 @@ class Row(Record):
 
 
 class Spool:
-    """Rows that are written once and read as often as wanted, in order or one by one: 8 bytes of memory a row."""
+    """Rows that are written once and read several times, in order or one by one: 8 bytes of memory a row."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w+b")
@@ -257,7 +257,7 @@ class Spool:
         return len(self._places) - 1
 
     def add(self, row: Row) -> int:
-        """Write a row; returns its place."""
+        """Write a row; returns its number."""
         self._file.seek(self._places[-1])
         self._places.append(self._places[-1] + self._file.write(msgspec.msgpack.encode(row)))
         return len(self) - 1
@@ -271,7 +271,7 @@ class Spool:
         return self._decoder.decode(self._file.read(end - start))
 
     def close(self) -> None:
-        """Close the file; it stays where it is."""
+        """Close the file; it is not deleted."""
         self._file.close()
 
 
@@ -279,9 +279,9 @@ class DataFile(NamedTuple):
     """A file to check.
 
     Attributes:
-        path: where it is; `-` is standard input.
-        argument: the file or folder that was named.
-        relative_path: its path with the argument's own name in front.
+        path: its path; `-` is standard input.
+        argument: the file or folder in the arguments.
+        relative_path: its path below the argument, with the argument's own name first.
     """
 
     path: str
@@ -290,10 +290,10 @@ class DataFile(NamedTuple):
 
 
 def find_files(names: Sequence[str], report: Report) -> list[DataFile]:
-    """The files that names stand for, in order; a folder gives those that some format reads, sorted by path.
+    """The files of the arguments, in order; of a folder, those that some format can read, sorted by path.
 
     Raises:
-        InputError: there is no such file or folder, or a folder holds no file that can be read.
+        InputError: there is no such file or folder, or a folder has no readable file.
     """
     files = []
     for name in names:
@@ -312,7 +312,7 @@ def find_files(names: Sequence[str], report: Report) -> list[DataFile]:
     return files
 
 
-# Every row by itself: what is wrong with it, and what its format's reader had to repair in it.
+# Every row by itself: its problems, and repairs by its format's reader.
 
 
 _OF_EVERY_ROW = ("unreadable_row", "bad_offsets", "repeated_id")
@@ -321,14 +321,14 @@ _SHOWN = 160
 
 
 class FirstPass:
-    """Reads files, looks at each row by itself, and fills what the later passes need.
+    """Reads files, checks each row by itself, and collects data for the later passes.
 
     Attributes:
         tally: findings so far.
-        drop: checks whose rows a cleaned copy leaves out, though it usually keeps them.
-        reasons: for each row that a cleaned copy leaves out, why; by its place.
+        drop: checks whose rows a cleaned copy removes, although they stay by default.
+        reasons: for each row number that a cleaned copy removes, the reasons.
         bad: rows that could not be read, each with its check.
-        files: what was read so far; `checked` has their counts.
+        files: files read so far; `checked` has their counts.
     """
 
     def __init__(self, spool: Spool, splits: Splits, report: Report, drop: frozenset[str] = frozenset()) -> None:
@@ -371,7 +371,7 @@ class FirstPass:
             watch.advance()
             file_report = self.report.files[next(reversed(self.report.files))]
             file.format = file_report.format
-            tags, notes = file_report.tags, file_report.notes  # of this row: a reader takes one at a time
+            tags, notes = file_report.tags, file_report.notes  # of this row: a reader has one row at a time
             file_report.tags, file_report.notes = {layer: TagReport() for layer in tags}, Counter()
             if isinstance(row, FailedRow):
                 self._bad(row, file)
@@ -383,15 +383,15 @@ class FirstPass:
     def _bad(self, row: FailedRow, file: CheckedFile) -> None:
         check = _kind_of_error(row)
         file.unreadable += 1
-        for every in _OF_EVERY_ROW:  # a row that cannot be read is one of those that were looked at
+        for every in _OF_EVERY_ROW:  # an unreadable row counts as checked
             self.tally.looked(every, file.path)
-        named = row.field is not None and check != "repeated_id"  # which says itself that it is the id
+        named = row.field is not None and check != "repeated_id"  # its message has the id already
         detail = f"{row.field}: {row.message}" if named else row.message
         self.tally.add(check, Example(file.path, detail, line=row.line, text=_shortened(row.raw or "") or None))
         self.bad.append((check, row))
 
     def _look(self, sample: Sample, file: CheckedFile) -> int:
-        """Count a sample and keep what later passes need; returns its place."""
+        """Count a sample and store data for later passes; returns its number."""
         number, split = len(self.files) - 1, self.splits.number(sample, file.split)
         holds = {
             "row": 1,
@@ -414,7 +414,7 @@ class FirstPass:
         return self.spool.add(Row(number, split, sample))
 
     def add_fault(self, fault: Fault, index: int, sample: Sample, path: str) -> None:
-        """Count a fault of a row, and note whether a cleaned copy leaves the row out."""
+        """Count a problem of a row, and note whether a cleaned copy removes the row."""
         check = checks()[fault.check]
         text = None if fault.text is None else _shortened(fault.text)
         example = Example(path, _shortened(fault.detail), id=sample.id, text=text)
@@ -426,7 +426,7 @@ class FirstPass:
     def _format_faults(
         self, sample: Sample, path: str, tags: dict[str, TagReport], notes: Counter[str]
     ) -> Iterator[Fault]:
-        """What the format's reader had to repair in this row: tags, and text that does not match its tags."""
+        """Repairs by the format's reader in this row: tags, and text that does not match its tags."""
         layers = {layer: report.repaired + report.reported for layer, report in tags.items() if report.seen}
         for layer, faults in layers.items():
             self.tally.looked("malformed_tags", path, layer=layer)
@@ -447,7 +447,7 @@ class FirstPass:
 
 
 def _kind_of_error(row: FailedRow) -> str:
-    """The check that a row belongs to that could not be read."""
+    """The check of a row that could not be read."""
     if row.field == "id" and "occurred before" in row.message:
         return "repeated_id"
     about_offsets = "half-open" in row.message or "ends beyond" in row.message
@@ -461,5 +461,5 @@ def _shortened(text: str) -> str:
     plain = " ".join(text[: 4 * _SHOWN].split())
     cut = plain[: _SHOWN - 1]
     if plain[len(cut) : _SHOWN].isdigit():
-        cut = cut.rstrip("0123456789.,٠١٢٣٤٥٦٧٨٩٫٬") or cut  # half of a number is another number
+        cut = cut.rstrip("0123456789.,٠١٢٣٤٥٦٧٨٩٫٬") or cut  # a part of a number is another number
     return plain if len(plain) <= _SHOWN else f"{cut}…"

@@ -1,1 +1,1 @@
-"""HalluVerse's set in any language: people's pages, factual sentences of them, an error in each, all of it checked."""
+"""HalluVerse's data set in any language: pages about people, factual sentences, and one checked error in each."""

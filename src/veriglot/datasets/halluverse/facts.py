@@ -1,4 +1,4 @@
-"""Pages, their sentences, and the factual ones among these, chosen by a model or by rule (HalluVerse25, 3.1)."""
+"""Pages, their sentences, and the factual ones among them, chosen by a model or by rule (HalluVerse25, 3.1)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import msgspec
 
-from veriglot.datasets.generation import LanguageModel, RunOptions, UsageFields, generate, in_waves
+from veriglot.datasets.generation import LanguageModel, RunOptions, UsageFields, generate, run_conversations
 from veriglot.datasets.prompts import filled, prompt_version
 from veriglot.datasets.quality import refusals_version, refuses
 from veriglot.datasets.queries import LIST_MARK, Reference, listed
@@ -43,25 +43,25 @@ __all__ = [
 ]
 
 
-# Whether a sentence says by name whom it is about, in languages that decline names and in those without spaces.
+# Whether a sentence names the person of its page, also in languages that inflect names or write without spaces.
 
 
 _WITHOUT_SPACES = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
-_HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]+")  # of such a name, the family's or the given part may stand alone
+_HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]+")  # in such names the family name or the given name can be used alone
 _SHORTEST = 3  # letters of a part of a name: shorter ones are initials and particles
-_PREFIX = 4  # letters that an inflected form has in common with the name
-_ENDING = 2  # letters that an inflection takes away: Толстой, Толстого
+_PREFIX = 4  # common letters of an inflected form and the name
+_ENDING = 2  # letters that an inflection removes: Толстой, Толстого
 _PAIR = 2
 
 
 def names_person(sentence: str, names: Iterable[str], language: str) -> bool:
-    """Whether one of the names stands in a sentence, or a part of one: the family name, in whatever case."""
+    """Whether a sentence has one of the names, or a part of one, such as the family name, with any inflection."""
     folded, word_list = fold(sentence), folded_words(sentence, language)
     return any(_stands(part, folded, word_list) for name in names for part in _parts(name))
 
 
 def _parts(name: str) -> Iterator[str]:
-    """The parts of a name that can stand for it; where there is case, `von` and `de la` are none."""
+    """The parts of a name that can be used alone; if the script has case, not `von` or `de la`."""
     cased = any(char.isupper() for char in name)
     for part in re.split(r"[\W\d_]+", name):
         min_length = _PAIR if _WITHOUT_SPACES.search(part) else _SHORTEST
@@ -79,7 +79,7 @@ def _stands(part: str, folded: str, word_list: list[str]) -> bool:
     )
 
 
-# Pages about people, and their sentences; which of them are too short to choose facts from (HalluVerse25, 3.1).
+# Pages about people, and their sentences; which pages are too short for facts (HalluVerse25, 3.1).
 
 
 _FEWEST_WORDS_OF_A_SENTENCE = 4
@@ -94,7 +94,7 @@ class Page(Record):
 
     Attributes:
         reference: the page.
-        person: whom it is about; None where nobody said.
+        person: the person; None if unknown.
     """
 
     reference: Reference
@@ -102,7 +102,7 @@ class Page(Record):
 
     @property
     def id(self) -> str:
-        """The page's."""
+        """The id of the page."""
         return self.reference.id
 
     @property
@@ -112,7 +112,7 @@ class Page(Record):
 
     @property
     def sentences(self) -> list[str]:
-        """Those of at least four words that end as sentences do, in order; no headings, lists or marks of notes."""
+        """Sentences of at least four words with a proper end, in order; no headings, lists or note marks."""
         result = []
         for line in _NOTE.sub("", self.reference.text).splitlines():
             for start, end in sentences(line, self.language):
@@ -125,22 +125,22 @@ class Page(Record):
 
     @property
     def group(self) -> str:
-        """What is the same for pages about one person: their item, or else the page's own id."""
+        """Common id of pages about one person: the person's item, or else the page's own id."""
         return self.person.id if self.person is not None else str(self.reference.meta.get("item") or self.id)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the person may be called on the page, the best first."""
+        """Names of the person on the page, the best first."""
         known = self.person.names.get(self.language, "") if self.person is not None else ""
         return tuple(dict.fromkeys(filter(None, (known, without_parentheses(self.reference.title)))))
 
 
 def pages_of(rows: Iterable[Reference | FailedRow], people: Mapping[str, Person] | None) -> Iterator[Page | FailedRow]:
-    """The pages with whom they are about: by Wikidata's item, or by language and title.
+    """The pages with their people, matched by Wikidata's item, or by language and title.
 
     Args:
         rows: pages as `veriglot dataset articles` writes them, read with `part="text"`.
-        people: by item; None where nobody is known.
+        people: by item; None if there are none.
     """
     titled = {(tag, title): person for person in (people or {}).values() for tag, title in person.titles.items()}
     for row in rows:
@@ -151,13 +151,13 @@ def pages_of(rows: Iterable[Reference | FailedRow], people: Mapping[str, Person]
         yield Page(row, (people or {}).get(item) or titled.get((row.language, row.title)))
 
 
-# Chosen sentences, sifted: on the page, whole, distinct, in its language, about somebody who is named.
+# Checks of chosen sentences: on the page, whole, distinct, in its language, with the name of a person.
 
 
 _FEWEST_WORDS_OF_A_FACT = 5
 _MOST_CODE_POINTS = 500
-_NEAR = 0.9  # of the words, in order: what a model leaves out of a sentence or corrects in it
-_SAME = 0.85  # two sentences of which the second says nothing new
+_NEAR = 0.9  # minimum share of common words, in order: a model may omit or correct some
+_SAME = 0.85  # minimum share of common words of two sentences with the same content
 
 _AROUND = ' \t,"“”„«»「」『』*'
 
@@ -172,7 +172,7 @@ class _Fact(Record):
 
 
 class _FactRejection(Record, omit_defaults=True):
-    """A sentence that was chosen and not taken, or one that never came."""
+    """A rejected sentence, or one that is missing."""
 
     reason: str
     detail: str
@@ -181,13 +181,13 @@ class _FactRejection(Record, omit_defaults=True):
 
 
 class _Listed(Record):
-    """What the model is asked to answer with."""
+    """Schema of the model's answer."""
 
     sentences: tuple[str, ...]
 
 
 def read_sentences(reply: Reply) -> list[str]:
-    """The sentences of a reply: JSON as asked for, a bare list, a list of Python, or one a line; empty for none."""
+    """The sentences of a reply: JSON as requested, a bare list, a list of Python, or one a line; empty for none."""
     texts = listed(reply, _Listed)
     if texts is not None:
         return _clean(texts)
@@ -205,11 +205,11 @@ def _clean(texts: list[str]) -> list[str]:
 
 
 class PageText:
-    """A page cut into sentences, to find in it what was chosen, and what was taken of it so far.
+    """A page split into sentences, for matching the chosen ones; with the facts so far.
 
     Args:
         page: the page.
-        named: whether a sentence has to name whom the page is about.
+        named: whether a sentence must name the person of the page.
     """
 
     def __init__(self, page: Page, *, named: bool = True) -> None:
@@ -221,7 +221,7 @@ class PageText:
         self.rejections: list[_FactRejection] = []
 
     def take(self, sentence: str, attempt: int = 1) -> None:
-        """Take a sentence that was chosen into `facts`, or put it into `rejections`."""
+        """Put a chosen sentence into `facts`, or into `rejections`."""
         location = self._place(sentence)
         if isinstance(location, str):
             self.reject(location, _DETAILS[location], sentence, attempt)
@@ -231,11 +231,11 @@ class PageText:
             self.facts.append(_Fact(f"{self._page.id}/{len(self.facts) + 1}", self.sentences[location[0]], *location))
 
     def reject(self, reason: str, detail: str, text: str, attempt: int, times: int = 1) -> None:
-        """Say why something is no fact, of so many that are missing by it."""
+        """Record why sentences are not facts; `times` is their number."""
         self.rejections += [_FactRejection(reason, detail, text, attempt)] * times
 
     def chosen(self, asked: int) -> PageFacts:
-        """The page with its facts, of so many that were asked for, and what was not taken."""
+        """The page with its facts, the number of requested ones, and rejections."""
         page = self._page
         return PageFacts(
             page.id, page.language, page.group, page.reference.title, len(self.sentences), None, asked,
@@ -243,7 +243,7 @@ class PageText:
         )  # fmt: skip
 
     def _place(self, sentence: str) -> tuple[int, bool] | str:
-        """Where on the page it stands, and whether in the same words; or why it does not."""
+        """Index of the sentence on the page, and whether it is literal; or the reason why it is not on the page."""
         wanted = folded_words(sentence, self._page.language)
         if wanted in self._words:
             return self._words.index(wanted), True
@@ -287,17 +287,17 @@ _DETAILS = {
 }
 
 
-CHOICE_VERSION = "1"  # raise it with any change of which sentences are taken
+CHOICE_VERSION = "1"  # raise it when other sentences are taken
 
 
 class FactSettings(StrictRecord):
-    """Which pages are used, and what of them.
+    """Which pages are used, and how many of their sentences.
 
     Attributes:
-        count: facts a page (HalluVerse25: five).
-        min_sentences: that a page has to have (HalluVerse25: 20).
-        known: whether a page has to be about one of the people that were given.
-        named: whether a sentence has to name whom its page is about.
+        count: facts for each page (HalluVerse25: five).
+        min_sentences: minimum number of sentences of a page (HalluVerse25: 20).
+        known: whether a page must be about one of the given people.
+        named: whether a sentence must name the person of its page.
     """
 
     count: int = 5
@@ -306,7 +306,7 @@ class FactSettings(StrictRecord):
     named: bool = True
 
     def unfit(self, page: Page) -> PageFacts | None:
-        """The row of a page that no facts are chosen from; None for one that they are."""
+        """The row of a page that is not used for facts; None for a page that is."""
         count = len(page.sentences)
         reasons = {
             "nobody": self.known and page.person is None,
@@ -322,13 +322,13 @@ class Chooser(LanguageModel):
     """The model that chooses sentences.
 
     Attributes:
-        attempts: how often a page is asked about, until there are facts enough; at least 1.
+        attempts: maximum number of calls for a page until there are enough facts; at least 1.
     """
 
     attempts: int = 2
 
     def request(self, page: Page, count: int, taken: Sequence[str] = (), attempt: int = 1) -> Request:
-        """Asks for sentences of a page, as JSON."""
+        """The request for sentences of a page, as JSON."""
         shown = "\n".join(f"- {sentence}" for sentence in taken)
         prompt = filled(
             "facts",
@@ -343,18 +343,18 @@ class Chooser(LanguageModel):
 
 
 class PageFacts(UsageFields):
-    """What became of one page, and what it cost. The row of the step.
+    """The result for one page with its cost; a row of the step.
 
     Attributes:
-        id: the page's.
+        id: of the page.
         language: BCP 47 tag.
-        group: whom it is about: an item, or the page itself.
+        group: the person's item, or the page's id.
         title: of the page.
-        sentences: how many it has.
-        unfit: why no facts were chosen from it (`nobody`, `short`, `garbled`); None where they were.
-        asked: how many facts were wanted.
-        facts: those that were taken.
-        rejections: what was not.
+        sentences: number of its sentences.
+        unfit: why the page was not used (`nobody`, `short`, `garbled`); None if it was.
+        asked: number of requested facts.
+        facts: accepted facts.
+        rejections: rejected sentences.
     """
 
     id: str
@@ -369,7 +369,7 @@ class PageFacts(UsageFields):
 
 
 def facts_path(output: Path) -> Path:
-    """Where the facts of a set are."""
+    """Path of the facts of a data set."""
     return output.with_name(output.name + ".facts.jsonl")
 
 
@@ -383,28 +383,28 @@ def choose_facts(
     jobs: int = 8,
     **run: Unpack[RunOptions],
 ) -> Tally:
-    """Have a model choose factual sentences of every page, and check them.
+    """Let a model choose factual sentences of every page, and check them.
 
     Args:
         output: JSON lines of `PageFacts`.
         pages: the same ones in the same order at each call.
-        chooser: who chooses them.
-        client: whom to ask.
+        chooser: the model.
+        client: for the calls.
         settings: which pages, and how many sentences.
         jobs: calls at the same time.
         run: see `RunOptions`.
 
     Returns:
-        What became of the pages. One whose calls gave nothing is a failed row; one without facts is not.
+        Counts of the pages. A page whose calls failed is a failed row; a page without facts is not.
 
     Raises:
-        UsageError: the output was begun differently.
-        ModelError: what every further call would meet too.
+        UsageError: the output was begun with other settings.
+        ModelError: an error that every further call would have too.
     """
     return generate(
         output,
         pages,
-        lambda rows: in_waves(client, rows, lambda page: _chosen(page, chooser, settings), jobs=jobs),
+        lambda rows: run_conversations(client, rows, lambda page: _chosen(page, chooser, settings), jobs=jobs),
         signature=client.signature,
         settings={
             **chooser.described,
@@ -420,7 +420,7 @@ def choose_facts(
 def _chosen(
     page: Page, chooser: Chooser, settings: FactSettings
 ) -> Generator[tuple[Request, ...], list[Reply], PageFacts]:
-    """The work on one page; see `in_waves`."""
+    """The dialogue about one page; see `run_conversations`."""
     unfit = settings.unfit(page)
     if unfit is not None:
         return unfit
@@ -435,7 +435,7 @@ def _chosen(
 
 
 def _take(text: PageText, reply: Reply, wanted: int, attempt: int) -> None:
-    """Take what a reply holds, and say what was not taken and what is missing."""
+    """Add the sentences of a reply, and record rejected and missing ones."""
     chosen = read_sentences(reply)
     if reply.finish == "filter":
         text.reject("held_back", "the provider held the reply back", "", attempt, wanted)

@@ -1,4 +1,4 @@
-"""Pairs of a fact and its edited version, with types drawn so that what passes is even, and the summary of a set."""
+"""Pairs of a fact and its edited version, with balanced types of errors, and the summary of a data set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Unpack
 import msgspec
 from msgspec.structs import asdict, replace
 
-from veriglot.datasets.generation import RunOptions, UsageFields, generate, in_waves, ranked
+from veriglot.datasets.generation import RunOptions, UsageFields, generate, ranked, run_conversations
 from veriglot.datasets.halluverse.facts import CHOICE_VERSION, FactSettings, Page, PageFacts, PageText, facts_path
 from veriglot.datasets.prompts import prompt_version
 from veriglot.datasets.quality import refusals_version
@@ -69,31 +69,31 @@ __all__ = [
 TYPES = tuple(taxonomy("halluverse").types)
 
 
-# Which type of error a sentence gets: drawn at random, so that what is accepted comes out even.
+# The type of error of each sentence: random, with equal numbers of accepted errors for each type.
 #
-# HalluVerse25 drew each sentence's type by itself (3.2) and kept what annotators let pass, which left far fewer
-# sentence errors than entity errors. Here the types are drawn block by block: what passed so far, and how often each
-# type passes, decides how many of each are in a block; chance decides which sentence gets which.
+# HalluVerse25 drew each sentence's type independently (3.2) and kept what annotators accepted, which left far fewer
+# sentence errors than entity errors. Here the types are drawn in blocks: the number of each type in a block depends on
+# the accepted errors so far and on the acceptance rate of the type; which sentence gets which type is random.
 
 
 _LARGEST = 24
-_PART = 4  # of what is left: blocks shrink towards the end, so that the last sentences even out the rest
-_MOST = 2 / 3  # of a block: what never passes must not take all of it
+_PART = 4  # of the rest: blocks shrink towards the end, so that the last sentences balance the types
+_MOST = 2 / 3  # maximum share of one type in a block, so that a type that is never accepted does not fill it
 
 
 def block_sizes(total: int) -> Iterator[int]:
-    """The sizes of the blocks that so many sentences are dealt out in; the last ones are single sentences."""
+    """The sizes of the blocks for `total` sentences; the last ones are single sentences."""
     while total > 0:
         size = min(_LARGEST, max(1, total // _PART))
         yield size
         total -= size
 
 
-def dealt(deck: Sequence[str], able: Sequence[Collection[str]]) -> list[str]:
-    """The types of a deck, in an order that gives as many sentences as it can a type that they can have an error of."""
+def assign_types(deck: Sequence[str], able: Sequence[Collection[str]]) -> list[str]:
+    """The types of a deck in an order that gives as many sentences as possible a type that is possible for them."""
     chosen: dict[int, str] = {}
     rest = []
-    for type_ in sorted(deck, key=lambda drawn: sum(drawn in types for types in able)):  # the rarest gift first
+    for type_ in sorted(deck, key=lambda drawn: sum(drawn in types for types in able)):  # rarest first
         free = [index for index, types in enumerate(able) if index not in chosen and type_ in types]
         if free:
             chosen[min(free, key=lambda index: len(able[index]))] = type_
@@ -124,19 +124,19 @@ class BalancedDraw:
             fewest = min(expected[type_] for type_ in free)
             type_ = rng.choice([type_ for type_ in free if expected[type_] == fewest])
             drawn[type_] += 1
-            # how often it passes; before much is known, nearly always
+            # acceptance rate, with a prior near 1
             expected[type_] += (self._taken[type_] + 3) / (self._asked[type_] + 3)
         deck = [type_ for type_ in self._types for _ in range(drawn[type_])]
         rng.shuffle(deck)
         return deck
 
     def note(self, type_: str, *, taken: bool) -> None:
-        """Note whether an error of a type passed."""
+        """Record whether an error of a type was accepted."""
         self._asked[type_] += 1
         self._taken[type_] += taken
 
 
-# A seed is a sample: the factual sentence as response, its page as evidence, so that what the page says is no error.
+# A seed is a sample: the factual sentence as response, its page as evidence, so that true statements are no errors.
 
 
 def read_facts(path: Path) -> list[PageFacts]:
@@ -148,8 +148,8 @@ def seeds_of(facts: Iterable[PageFacts], pages: Mapping[str, Page]) -> list[Samp
     """The sentences, language by language, in the order of their pages.
 
     Args:
-        facts: what was chosen.
-        pages: the pages that they are from, by id.
+        facts: the chosen sentences.
+        pages: their pages, by id.
     """
     seeds = []
     for row in facts:
@@ -175,7 +175,7 @@ def _make_pairs(
     maker: str = "client",
     **run: Unpack[RunOptions],
 ) -> Tally:
-    """Make a pair of every sentence with `make`, one result each; `able` says which errors a sentence can have."""
+    """Make a pair of every sentence with `make`, one result each; `able` gives the possible types for a sentence."""
     finished = JsonLines(beside(output, ".rows.jsonl"))
 
     def work(rows: Iterator[Sample]) -> Iterator[Made | FailedRow]:
@@ -187,9 +187,9 @@ def _make_pairs(
             for size in block_sizes(len(rest)):
                 block, rest = rest[:size], rest[size:]
                 deck = draw.block(size)
-                deck = deck if able is None else dealt(deck, [able(row) for row in block])
+                deck = deck if able is None else assign_types(deck, [able(row) for row in block])
                 drawn = list(zip(block, deck, strict=True))
-                outcomes = dict(done)  # whatever an earlier call did of a block counts for the blocks that follow
+                outcomes = dict(done)  # results of an earlier call in this block count for the next blocks
                 missing = [pair for pair in drawn if pair[0].id in todo]
                 for (row, _), made in zip(missing, make(missing), strict=True):
                     pair = _settled(made, row)
@@ -214,9 +214,9 @@ def _make_pairs(
 
 
 def _settled(made: Made | FailedRow, seed: Sample) -> Made | FailedRow:
-    """What a maker gave, as a pair: under the sentence's id, held against the sentence and not the whole page.
+    """The result of a maker as a pair: with the sentence's id, and with the sentence as evidence instead of the page.
 
-    An error that added a sentence is none of HalluVerse25's types: it is rejected as `outside`.
+    An error that added a sentence is not a type of HalluVerse25: it is rejected as `outside`.
     """
     if isinstance(made, FailedRow):
         return made
@@ -249,31 +249,31 @@ def inject_pairs(
     jobs: int = 8,
     **run: Unpack[RunOptions],
 ) -> Tally:
-    """Have a model put an error into every sentence.
+    """Let a model insert an error into every sentence.
 
     Args:
-        output: JSON lines of samples: the edited sentence as response, the factual one as evidence. What was rejected
-            goes to `rejected_path(output)`, the account to `account_path(output)`.
-        seeds: language by language, as `seeds_of` gives them; the same ones at each call.
+        output: JSON lines of samples: the edited sentence as response, the factual one as evidence. Rejections go to
+            `rejected_path(output)`, the account to `account_path(output)`.
+        seeds: language by language, as `seeds_of` returns them; the same ones at each call.
         injector: of the taxonomy `halluverse`, in the form `plain`.
-        client: whom to ask, for a check by a model too.
-        support: whether the page supports the sentence and not the error; None does not look, and each row says so.
+        client: for all calls, including those of a check by a model.
+        support: checks that the page supports the sentence and not the error; None skips it, with a note in each row.
         jobs: calls at the same time.
         run: see `RunOptions`.
 
     Returns:
-        What became of the sentences. One of which nothing passed is done; one whose calls gave nothing failed.
+        Counts of the sentences. A sentence without an accepted error is done; one whose calls failed is a failed row.
 
     Raises:
-        UsageError: another taxonomy or form, or the output was begun differently.
-        ModelError: what every further call would meet too.
+        UsageError: another taxonomy or form, or the output was begun with other settings.
+        ModelError: an error that every further call would have too.
     """
     if injector.taxonomy != "halluverse" or injector.form != "plain":
         raise UsageError("Pairs have one error of halluverse's types, read from the edited sentence.")
 
     def make(drawn: Iterable[tuple[Sample, str]]) -> Iterator[Made | FailedRow]:
         tasks = [SeedTask(seed.id, seed, (type_,)) for seed, type_ in drawn]
-        return in_waves(client, tasks, lambda task: SilverJob(injector, task, support).run(), jobs=jobs)
+        return run_conversations(client, tasks, lambda task: SilverJob(injector, task, support).run(), jobs=jobs)
 
     return _make_pairs(
         output,
@@ -292,26 +292,26 @@ def inject_pairs(
     )
 
 
-# Facts and pairs by rule, with no model: sentences with names, numbers and dates, and the errors of `silver --rules`.
+# Facts and pairs by rule, without a model: sentences with names, numbers and dates, and errors as in `silver --rules`.
 #
-# An error of the type `sentence` is another person's statement said of this one, or the sentence's negation; both stand
-# for the whole sentence, as in HalluVerse25.
+# An error of the type `sentence` is a statement about another person with this person's name, or the negation of the
+# sentence; both replace the whole sentence, as in HalluVerse25.
 
 
 _PAIR_RULES_VERSION = "1"
 _ATTEMPTS = 12
-_PLACELESS = 3  # attempts that find no place for an error, after which further ones would not either
-_OTHERS = 30  # pages that are looked into for a statement about somebody else
-_NEGATED = 0.3  # of the sentence errors, where the language's negation is known
+_PLACELESS = 3  # attempts without a place for an error, after which there are no more
+_OTHERS = 30  # pages that are searched for a statement about another person
+_NEGATED = 0.3  # share of sentence errors that are negations, if the language's negation is known
 
 
 class RuledSet:
-    """Pages with all that rules need of them; all pages are held in memory.
+    """Pages with the data that rules need; all pages are in memory.
 
     Args:
-        pages: those that can be used are kept, by language.
-        settings: which those are, and how many facts are taken of each.
-        seed: of every draw.
+        pages: usable ones are stored, by language.
+        settings: which pages are usable, and how many facts are taken of each.
+        seed: for all random draws.
     """
 
     def __init__(self, pages: Iterable[Page], settings: FactSettings, seed: int) -> None:
@@ -326,7 +326,7 @@ class RuledSet:
         self._materials: dict[str, Material] = {}
 
     def choose(self, output: Path, pages: Iterable[Page | FailedRow], **run: Unpack[RunOptions]) -> Tally:
-        """The first step by rule; see `choose_facts`. A page whose sentences hold no facts gives none."""
+        """The first step by rule; see `choose_facts`. A page may have no sentences with facts."""
         return generate(
             output,
             pages,
@@ -343,7 +343,7 @@ class RuledSet:
         """The second step by rule; see `inject_pairs`.
 
         Raises:
-            InputError: there are no sentences at all.
+            InputError: there are no sentences.
         """
         if not seeds:
             raise InputError("No page gave a factual sentence.", "Lower min_sentences or set any_subject.")
@@ -373,7 +373,7 @@ class RuledSet:
         )
 
     def _quotation(self, tag: str, page: str, listed: list[str]) -> Quotation:
-        """Sentences of a page among the others of its language."""
+        """Sentences of a page together with the other pages of its language."""
         if tag not in self._materials:
             articles = [Article(own.id, tag, (own.reference.evidence,), Task.BIOGRAPHY) for own in self._pages[tag]]
             self._materials[tag] = Material(tag, articles)
@@ -394,7 +394,7 @@ class RuledSet:
         return text.chosen(self._settings.count)
 
     def _pair(self, seed: Sample, type_: str) -> Made:
-        """One sentence with an error of a type, or what was tried."""
+        """One sentence with an error of a type, or the rejected attempts."""
         tag = seed.language or ""
         rejections = []
         samples: tuple[Sample, ...] = ()
@@ -439,7 +439,7 @@ class RuledSet:
 
 
 def _sentence_error(quotation: Quotation, rng: Random) -> Edit | None:
-    """The negation, or what another page says of its person by name, with this page's name in place of that one."""
+    """The negation, or another page's statement about its person, with this person's name."""
     negated = quotation.error("contradictory", rng) if rng.random() < _NEGATED else None
     if negated is not None:
         return negated
@@ -463,12 +463,12 @@ def _sentence_error(quotation: Quotation, rng: Random) -> Edit | None:
 
 
 def _forms(article: Article) -> list[str]:
-    """What a sentence about a person may begin with: the title without brackets, or its last word."""
+    """Names at the beginning of sentences about a person: the title without brackets, or its last word."""
     title = article.title
     return list(dict.fromkeys(form for form in (title, title.rpartition(" ")[2]) if form))
 
 
-# The summary of a set: pages, facts, pairs by type, words, cost, and the diversity of people (HalluVerse25, 4.1).
+# The summary of a data set: pages, facts, pairs by type, words, cost, and diversity of people (HalluVerse25, 4.1).
 
 
 class _Category(Record):
@@ -481,16 +481,16 @@ class _Category(Record):
 
 
 class Spread(Record):
-    """People over categories.
+    """Distribution of people over categories.
 
     Attributes:
-        people: all of them.
-        known: those of whom any category is known.
-        categories: those that anybody has, the heaviest first.
-        entropy: Shannon's, in nats, of the weights; 0 where nothing is known.
-        evenness: Pielou's, 0 to 1: the entropy over that of as many equal categories; None for fewer than two.
-        effective: the number of equal categories of the same entropy (Hill's number of order 1); 0 for none.
-        largest: the share of the weights, 0 to 1, that the heaviest category has (Berger and Parker); None for none.
+        people: number of people.
+        known: those with a known category.
+        categories: those with at least one person, the largest weight first.
+        entropy: Shannon entropy of the weights, in nats; 0 if nothing is known.
+        evenness: Pielou's, 0 to 1: the entropy divided by that of as many equal categories; None for fewer than two.
+        effective: the number of equal categories with the same entropy (Hill's number of order 1); 0 for none.
+        largest: the weight share, 0 to 1, of the largest category (Berger and Parker); None for none.
     """
 
     people: int
@@ -503,12 +503,12 @@ class Spread(Record):
 
     @property
     def coverage(self) -> float | None:
-        """The share of the people of whom any category is known; None for nobody."""
+        """The share of people with a known category; None without people."""
         return self.known / self.people if self.people else None
 
 
 def spread_of(people: Iterable[Sequence[str]], labels: Mapping[str, str]) -> Spread:
-    """How people are spread."""
+    """The distribution of people over categories."""
     listed = [dict.fromkeys(items) for items in people]
     counts = Counter(item for own in listed for item in own)
     weights = defaultdict[str, float](float)
@@ -531,14 +531,14 @@ def spread_of(people: Iterable[Sequence[str]], labels: Mapping[str, str]) -> Spr
 
 
 def _shannon(weights: Iterable[float]) -> float:
-    """Shannon's entropy of weights that need not sum to 1, in nats; those that are 0 add nothing."""
+    """Shannon entropy of weights with any sum, in nats; a weight of 0 adds nothing."""
     positive = [weight for weight in weights if weight > 0]
     total = sum(positive)
     return max(0.0, -sum(weight / total * log(weight / total) for weight in positive))
 
 
 def _evenness(weights: Sequence[float]) -> float | None:
-    """Pielou's evenness, 0 to 1: the entropy over that of as many equal weights; None for fewer than two weights."""
+    """Pielou's evenness, 0 to 1: the entropy divided by that of as many equal weights; None for fewer than two."""
     return min(1.0, _shannon(weights) / log(len(weights))) if len(weights) > 1 else None
 
 
@@ -550,7 +550,7 @@ _MOST_SPANS = 24
 
 
 class _Years(Record):
-    """A span of years with those born in it."""
+    """A span of years with the number of people born in it."""
 
     start: int
     years: int
@@ -561,10 +561,10 @@ class Births(Record):
     """The years of birth of people.
 
     Attributes:
-        people: all of them.
-        known: those whose year is known.
-        earliest, latest, median: of the years; None where none is known.
-        spans: of equal width, from the earliest to the latest, those without anybody included.
+        people: number of people.
+        known: those with a known year.
+        earliest, latest, median: of the years; None if no year is known.
+        spans: of equal width, from the earliest to the latest, including empty ones.
         evenness: Pielou's, over these spans; None for fewer than two.
     """
 
@@ -578,12 +578,12 @@ class Births(Record):
 
     @property
     def coverage(self) -> float | None:
-        """The share of the people whose year is known; None for nobody."""
+        """The share of people with a known year; None without people."""
         return self.known / self.people if self.people else None
 
 
 def births_of(years: Iterable[int | None], *, within: Sequence[int] = ()) -> Births:
-    """The years of birth of people; the spans cover those `within` which they are shown too."""
+    """The years of birth of people; the spans also cover the years in `within`."""
     given = list(years)
     known = sorted(year for year in given if year is not None)
     if not known:
@@ -599,16 +599,16 @@ def births_of(years: Iterable[int | None], *, within: Sequence[int] = ()) -> Bir
     )
 
 
-# The diversity of people by what HalluVerse25 has of its own (4.1): occupation, citizenship, year of birth.
+# Diversity of people by the attributes in HalluVerse25 (4.1): occupation, citizenship, year of birth.
 
 
 class Diversity(Record):
-    """How diverse some people are.
+    """Diversity of people.
 
     Attributes:
-        people: how many.
+        people: number of people.
         professions: by P106.
-        countries: by P27, those that are no more included.
+        countries: by P27, including former countries.
         births: by P569.
     """
 
@@ -619,7 +619,7 @@ class Diversity(Record):
 
 
 def diversity_of(given: Sequence[Person], *, within: Sequence[int] = ()) -> Diversity:
-    """How diverse people are; see `births_of` for `within`."""
+    """The diversity of people; for `within` see `births_of`."""
     labels = {thing.item: thing.label for person in given for thing in (*person.occupations, *person.citizenships)}
     return Diversity(
         len(given),
@@ -633,7 +633,7 @@ _EXAMPLES = 2  # pairs of each type and language
 
 
 class Example(Record):
-    """A pair to look at."""
+    """An example of a pair."""
 
     id: str
     language: str
@@ -643,22 +643,22 @@ class Example(Record):
 
 
 class LanguageSummary(UsageFields):
-    """One language, and what it cost (in the total also what failed, which is in no language).
+    """One language with its cost (the total includes failed rows, which are in no language).
 
     Attributes:
-        pages: that were given.
-        unfit: those of them that no facts were chosen from, by reason.
-        asked: facts that were wanted.
-        facts: facts that were taken.
-        inexact: those of them that were not chosen in the page's own words; the page's sentence stands for them.
-        fact_reasons: sentences that were chosen and not taken, and those that never came, by reason.
-        fact_failures: pages whose calls gave nothing, and those that could not be read (in the total alone).
-        pairs: in the set.
+        pages: number of given pages.
+        unfit: pages that were not used for facts, by reason.
+        asked: requested facts.
+        facts: accepted facts.
+        inexact: accepted facts that were not literal; the page's sentence replaces them.
+        fact_reasons: rejected and missing sentences, by reason.
+        fact_failures: pages whose calls failed, and those that could not be read (only in the total).
+        pairs: in the data set.
         types: by type; `reasons` are of the injection's check.
-        sentence_reasons: sentences that got no error since something spoke against them, by reason.
-        pair_failures: sentences whose calls gave nothing (in the total alone).
+        sentence_reasons: sentences that were rejected before an error was inserted, by reason.
+        pair_failures: sentences whose calls failed (only in the total).
         balance: Pielou's evenness of the pairs over the types, 0 to 1; None without pairs.
-        people: about whom there are pairs.
+        people: people with pairs.
         words_original, words_edited: of all pairs, in our segmentation (HalluVerse25, Table 2, in tokens of its own).
     """
 
@@ -680,15 +680,15 @@ class LanguageSummary(UsageFields):
 
 
 class Summary(Record):
-    """All of a set.
+    """Summary of a data set.
 
     Attributes:
         languages: by BCP 47 tag, sorted.
         total: all of them.
-        given: the people that were given; None where nobody was.
-        set: those about whom there are pairs.
+        given: diversity of the given people; None if there were none.
+        set: of the people with pairs.
         by_language: the same in each language.
-        unknown: groups of pairs about nobody who is known.
+        unknown: groups of pairs about unknown people.
         examples: some pairs.
     """
 
@@ -702,19 +702,19 @@ class Summary(Record):
 
 
 def samples_of(output: Path) -> Iterator[Sample]:
-    """The pairs of a finished set, as `veriglot.read` gives them."""
+    """The pairs of a finished data set, as `veriglot.read` returns them."""
     decoder = msgspec.json.Decoder(Sample)
     with output.open("rb") as lines:
         yield from map(decoder.decode, lines)
 
 
 def summary_of(output: Path, people: Mapping[str, Person] | None, *, fact_failures: int) -> Summary:
-    """Sum up a finished set, and write the summary beside it.
+    """Summarise a finished data set, and write the summary beside it.
 
     Args:
         output: the pairs, with their account and facts beside them.
-        people: those that were given, by item.
-        fact_failures: pages that failed in the first step.
+        people: the given people, by item.
+        fact_failures: number of pages that failed in the first step.
     """
     account, rows = load_account(output), read_facts(facts_path(output))
     counts = {tag: _Counts() for tag in sorted({row.language for row in rows})}
@@ -726,7 +726,7 @@ def summary_of(output: Path, people: Mapping[str, Person] | None, *, fact_failur
             sums.add(sample)
         if counts[tag].types[type_] <= _EXAMPLES:
             examples.append(Example(sample.id, tag, type_, sample.evidence[0].text, sample.response))
-    nothing = SilverCounts(()).account()  # of a language without a sentence
+    nothing = SilverCounts(()).account()  # for a language without sentences
     languages = {
         tag: _language(
             [row for row in rows if row.language == tag], account.languages.get(tag, nothing), language_counts

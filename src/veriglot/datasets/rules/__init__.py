@@ -1,1 +1,1 @@
-"""Silver data without a model: typed errors put into quoted passages by rule, in every language."""
+"""Silver data without a model: typed errors that rules insert into quoted passages, in every language."""

@@ -1,19 +1,19 @@
-"""Articles of one language and what they give to put in place of something else, and what rules know of its words.
+"""Articles of one language, replacements from them, and what rules know about the words of the language.
 
-One data file a language, `phrases/TAG.toml`, written for Veriglot. Its keys:
+Each language has one data file, `phrases/TAG.toml`, written for Veriglot. Its keys:
 
-- `negations`: a form and its negation, a pair a line (`is = is not`); `-` before both makes them what the last
-  word of a sentence ends with. Read from left to right it puts a negation in, from right to left it takes one out.
-- `negators`: words that make a sentence a negative one already.
-- `not_after`: words after which a form is left alone, such as clitics that would have to change places.
-- `not_before`: words before which it is left alone, such as pronouns that the negation would have to follow.
-- `inside`: a form is left alone where no other word follows right after it (`ist` at the end of a German clause).
-- `opposites`: two forms that say the opposite of each other, a pair a line: `more = less` both ways, `after > before`
-  from left to right only, where the second has other meanings that the first is no opposite of.
-- `determiners`, `noun_after`, `noun_endings`: where nouns have capital letters too, words that stand before a noun and
-  not before a name, what others of them end with, and what nouns end with.
-- `judgements`: sentences that say what somebody thinks; `openings` stand before one of them.
-- `claims`: sentences that nobody can check, with `{year}` and `{number}`; `hedges` make one of any `{sentence}`.
+- `negations`: a form and its negation, one pair a line (`is = is not`); a leading `-` on both makes them endings of the
+  last word of a sentence. From left to right this adds a negation, from right to left it removes one.
+- `negators`: words that make a sentence negative already.
+- `not_after`: words after which a form is not changed, such as clitics that would have to change places.
+- `not_before`: words before which it is not changed, such as pronouns that the negation would have to follow.
+- `inside`: a form is not changed at the end of a clause, before punctuation (`ist` at the end of a German clause).
+- `opposites`: two opposite forms, one pair a line: `more = less` both ways, `after > before` only from left to right,
+  if the second has other meanings that are not opposites of the first.
+- `determiners`, `noun_after`, `noun_endings`: if nouns have capital letters too, words that can precede a noun but not
+  a name, endings of other such words, and endings of nouns.
+- `judgements`: sentences with an opinion; `openings` can precede them.
+- `claims`: sentences that nobody can verify, with `{year}` and `{number}`; `hedges` do this to any `{sentence}`.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ _WRITTEN_BOTH_WAYS = frozenset({"zh-Hans", "zh-Hant"})
 
 
 class Phrases(StrictRecord):
-    """One language, as its data file says; see above.
+    """The data file of one language; see above.
 
     Attributes:
         negations: pairs of a form and its negation, the longest form first.
-        endings: the same of what words end with, without the hyphen.
-        opposites: pairs of a form and what says the opposite, the longest form first.
+        endings: the same for word endings, without the hyphen.
+        opposites: pairs of a form and its opposite, the longest form first.
     """
 
     negations: tuple[tuple[str, str], ...]
@@ -97,17 +97,17 @@ _WORDS = ("negators", "not_after", "not_before", "determiners", "noun_after", "n
 
 @cache
 def phrase_languages() -> tuple[str, ...]:
-    """The tags of the languages that have a data file, sorted."""
+    """The tags of the languages with a data file, sorted."""
     folder = files(__package__).joinpath("phrases")
     return tuple(sorted(file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml")))
 
 
 def phrases_of(language: str, text: str = "") -> Phrases | None:
-    """The phrases of a language, or None where there are none.
+    """The phrases of a language, or None if there are none.
 
     Args:
         language: BCP 47 tag.
-        text: what they are put into; Chinese that states the one script is often written in the other.
+        text: the text for the phrases, because Chinese text often has another script than its tag.
     """
     tag = tag_of(language) or language
     if tag in _WRITTEN_BOTH_WAYS and text:
@@ -123,7 +123,7 @@ def _read(tag: str) -> Phrases:
     negations = [(form, other) for form, other, _ in _pairs(data["negations"])]
     data["negations"] = [pair for pair in negations if not pair[0].startswith("-")]
     data["endings"] = [(form[1:], other[1:]) for form, other in negations if form.startswith("-")]
-    opposites: dict[str, tuple[str, str]] = {}  # the first one named where a form has several
+    opposites: dict[str, tuple[str, str]] = {}  # a form with several has the first
     for form, other, both in _pairs(data["opposites"]):
         opposites.setdefault(form.casefold(), (form, other))
         if both:
@@ -135,7 +135,7 @@ def _read(tag: str) -> Phrases:
 
 
 def _pairs(lines: str) -> Iterator[tuple[str, str, bool]]:
-    """The pairs of `one = other` or `one > other`, a pair a line, and whether it is read both ways."""
+    """The pairs of lines `one = other` or `one > other`, and whether each is for both directions."""
     for line in filter(None, map(str.strip, lines.splitlines())):
         form, mark, other = re.split(r"\s*([=>])\s*", line, maxsplit=1)
         yield form, other, mark == "="
@@ -143,18 +143,18 @@ def _pairs(lines: str) -> Iterator[tuple[str, str, bool]]:
 
 # Seeds: passages of clean text by article, read from any readable format in bounded memory.
 #
-# Samples that share their passages (two queries on one reference) are one article. Of each language the articles with
-# the smallest hash of seed and text are kept, so that the choice depends on the texts alone, and not on their order.
+# Samples with the same passages (two queries on one reference) are one article. Of each language the articles with the
+# smallest hash of seed and text are stored, so that the choice depends only on the texts, not on their order.
 
 
 @dataclass
 class Article:
-    """Clean passages in one language, with the questions that were asked about them.
+    """Clean passages in one language, with the questions about them.
 
     Attributes:
-        id: of the first sample that has them.
+        id: of the first sample with these passages.
         language: BCP 47 tag.
-        passages: the evidence of every response that is made of it.
+        passages: the evidence of every response that is made from it.
         questions: each once.
         task: of the first sample.
     """
@@ -167,7 +167,7 @@ class Article:
 
     @property
     def title(self) -> str:
-        """What it is about, as far as its heading says so: without an addition in brackets."""
+        """The subject of the article, from its heading without an addition in brackets."""
         return (self.passages[0].title or "").partition(" (")[0].strip()
 
     @property
@@ -177,14 +177,14 @@ class Article:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The folded words of the passages."""
+        """The case-folded words of the passages."""
         return frozenset(word for text in self.texts for word in folded_words(text, self.language))
 
     @cached_property
     def sentences(self) -> list[str]:
-        """The whole sentences that can be quoted."""
+        """The complete sentences that can be quoted."""
         whole: list[str] = []
-        broken = False  # whether the passage before ended within a sentence, which then goes on in this one
+        broken = False  # whether the passage before ended inside a sentence, which continues in this one
         for text in self.texts:
             listed = quotable(text, self.language)
             first = 1 if broken and listed and text.lstrip().startswith(listed[0]) else 0
@@ -197,7 +197,7 @@ class Articles:
     """Collects articles by language.
 
     Args:
-        most: articles that are kept of a language.
+        most: maximum number of articles of a language.
         seed: of the choice between them.
 
     Attributes:
@@ -213,20 +213,20 @@ class Articles:
         self.left_out = Counter[str]()
 
     def languages(self) -> list[str]:
-        """The languages that have articles, sorted."""
+        """The languages with articles, sorted."""
         return sorted(self._by_language)
 
     @property
     def quotable(self) -> list[str]:
-        """The languages with articles enough to make rows of: what stands in one is put into another."""
+        """The languages with enough articles for rows: errors in one article come from another."""
         return [tag for tag in self.languages() if len(self._by_language[tag]) > 1]
 
     def of(self, language: str) -> list[Article]:
-        """The articles of a language, in an order that depends on the seed and their texts alone."""
+        """The articles of a language, in an order that depends only on the seed and their texts."""
         return [article for _, article in sorted(self._by_language[language].items())]
 
     def add(self, row: Sample | Reference) -> None:
-        """Add the passages of a sample, whose response is not looked at, or what `veriglot dataset articles` wrote."""
+        """Add the passages of a sample (its response is ignored), or an article of `veriglot dataset articles`."""
         sample = row if isinstance(row, Sample) else None
         passages = tuple(p for p in (row.evidence if isinstance(row, Sample) else (row.evidence,)) if p.text.strip())
         languages = {passage.language or row.language for passage in passages}
@@ -262,7 +262,7 @@ class Articles:
             articles[key].questions.append(question)
 
 
-# Sentences of a text that are worth quoting, and what can be left out of them without saying anything else.
+# Sentences of a text that can be quoted, and parts of them that can be removed without a change of meaning.
 
 
 _SHORTEST_QUOTE, _LONGEST_QUOTE = 20, 400  # code points
@@ -270,24 +270,24 @@ _BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]")
 
 
 def quotable(text: str, language: str) -> list[str]:
-    """The sentences of a text that are worth quoting: neither very short nor very long."""
+    """The sentences of a text that can be quoted: neither very short nor very long."""
     stripped = (text[s:e].strip() for s, e in sentences(text, language))
     return [s for s in stripped if _SHORTEST_QUOTE <= len(s) <= _LONGEST_QUOTE]
 
 
 def without_brackets(sentence: str) -> str:
-    """The sentence without what stands in round brackets, and the white space before it."""
+    """The sentence without round brackets and their content, and without the white space before them."""
     return _BRACKETS.sub("", sentence)
 
 
-# Names, numbers and dates of a sentence, each with the shape that another one must have to stand in its place.
+# Names, numbers and dates of a sentence, each with a shape; only values of the same shape can replace each other.
 
 
 _CASED = frozenset({"Latn", "Cyrl", "Grek", "Armn"})
 _MOST_WORDS = 3  # of a name
 _QUOTED = re.compile(
     r"[《『]([^《》『』]{2,20})[》』]|[「“„«]([^「」“”„«»]{2,10})[」”“»]"
-)  # a work, or what is called so
+)  # the title of a work, or a quoted name
 _TIES = frozenset("-\u2010\u2011'’")
 _NUMBER = re.compile(r"\d")
 _GROUPED = 3  # digits
@@ -305,13 +305,13 @@ class Value(NamedTuple):
 
 
 def has_case(language: str) -> bool:
-    """Whether the language is written with capital letters, which tell names."""
+    """Whether the language has capital letters, which mark names."""
     entry = find_language(language)
     return entry is None or entry.script in _CASED
 
 
 def _ending(word: str, language: str) -> str:
-    """What two words must share to be taken for forms of one kind: their last two letters, or their length."""
+    """The common part of forms that can replace each other: their last two letters, or their length."""
     return fold(word)[-2:] if space_of(language) else str(min(len(word), 4))
 
 
@@ -347,7 +347,7 @@ def free(taken: Iterable[tuple[Any, ...]], start: int, end: int) -> bool:
 
 
 def _grouped(sentence: str, start: int, end: int) -> bool:
-    """Whether a number is part of one that is written in groups: `8 120 000`."""
+    """Whether a number is part of a number with spaces: `8 120 000`."""
     after = _GROUP.match(sentence, end)
     before = _LED.search(sentence, max(0, start - 4), start)
     return after is not None or (before is not None and end - start == _GROUPED and sentence[start:end].isdecimal())
@@ -367,7 +367,7 @@ def _dates(sentence: str, language: str, bounds: list[Range]) -> list[Value]:
 
 
 def _date_shape(sentence: str, bounds: list[Range], months: frozenset[str]) -> str:
-    """A date with digits and months taken out of it: `18 March 1871` is `## * ####`."""
+    """A date without its digits and months: `18 March 1871` is `## * ####`."""
     parts, read = [], bounds[0][0]
     for start, end in bounds:
         word = sentence[start:end]
@@ -377,7 +377,7 @@ def _date_shape(sentence: str, bounds: list[Range], months: frozenset[str]) -> s
 
 
 def _digits(word: str) -> str:
-    """A word with its digits taken out; one digit or two look alike."""
+    """A word without its digits; one digit and two digits are equal."""
     return re.sub(r"\d+", lambda match: "#" * max(2, len(match[0])), word)
 
 
@@ -391,7 +391,7 @@ def _capitalised(
 ) -> list[Value]:
     """Runs of words that may be part of a name, at least one of them rare.
 
-    These are capitalised, not the first of the sentence, and no month after a number.
+    The words are capitalised, not the first of the sentence, and not a month after a number.
     """
     rules = rules_of(language)
     months = tuple(rules.months) if rules is not None else ()
@@ -416,7 +416,7 @@ def _capitalised(
 
 
 def _named(sentence: str, language: str, bounds: list[Range], rare: Callable[[str], bool], title: str) -> list[Range]:
-    """What may be a name where there are no capital letters."""
+    """Possible names in a language without capital letters."""
     candidates = []
     start, stop = sentence.find(title), sentence.find(title) + len(title)
     if title and start in dict(bounds) and stop in dict(bounds).values():
@@ -438,22 +438,22 @@ def _name_shape(name: str, count: int, language: str) -> str:
     return f"{script_of(name)} {count} {_ending(name, language)}"
 
 
-_RARE, _COMMON = 0.02, 0.15  # shares of the articles that a rare word stands in at the most, and a middling one
-_SYLLABLES = frozenset({"vi"})  # where spaces part syllables, one of which is seldom a word
-_SENTENCES = 5  # of an article, that give what is put elsewhere
+_RARE, _COMMON = 0.02, 0.15  # maximum shares of the articles with a rare word, and with a word of middle frequency
+_SYLLABLES = frozenset({"vi"})  # with spaces between syllables; a syllable is seldom a word
+_SENTENCES = 5  # of an article, as replacements
 _ENDS = frozenset(".!?…。！？।؟۔.๚」”»\"')）")
 _OPENING = frozenset("\"'“„«»‘「『《(（¿¡")
 _MARKUP = frozenset("{}[]\\#|<>=*_^~\n`•●◦■→⟨")  # of formulas, headings, notes
 _CLOSED = {"(": ")", "（": "）", "「": "」", "《": "》", "«": "»"}
-_LETTERS = 0.75  # of a sentence that is worth quoting
+_LETTERS = 0.75  # minimum share of letters in a sentence that can be quoted
 _LAST_WORD = re.compile(r"(\w+)\.$")
 _SHORTEST_LAST = 3  # code points of the last word of a sentence that ends in a full stop
-_ADJECTIVE = 5  # code points: a shorter word before a noun is no adjective
-_SHORTEST = 4  # code points of a word that may be exchanged, where words have spaces between them
+_ADJECTIVE = 5  # code points: a shorter word before a noun is not an adjective
+_SHORTEST = 4  # code points of a word that may be exchanged, in languages with spaces between words
 
 
 class Material:
-    """Articles of one language with what can be taken out of them.
+    """Articles of one language with replacements from them.
 
     Args:
         language: BCP 47 tag.
@@ -472,7 +472,7 @@ class Material:
         return (word for text in texts for word in folded_words(text, self.language))
 
     def rare(self, word: str) -> bool:
-        """Whether a folded word stands in few articles."""
+        """Whether a case-folded word is in few articles."""
         return self._frequency[word] <= max(2, _RARE * len(self.articles))
 
     def values(self, sentence: str, number: int) -> list[Value]:
@@ -481,7 +481,7 @@ class Material:
         return values_of(sentence, self.language, is_name, self.articles[number].title, self._is_noun)
 
     def _terms(self, number: int) -> frozenset[str]:
-        """Rare words of titles, where no capital tells names; of articles without titles, those that one repeats."""
+        """In languages without capital letters: rare words of titles; if there is no title, repeated rare words."""
         if number not in self._repeated:
             counts = Counter(self._folded(self.articles[number].texts))
             self._repeated[number] = frozenset(
@@ -493,11 +493,11 @@ class Material:
 
     @cached_property
     def _titled(self) -> frozenset[str]:
-        """The folded words of all titles."""
+        """The case-folded words of all titles."""
         return frozenset(self._folded(article.title for article in self.articles))
 
     def _is_noun(self, before: str, word: str) -> bool:
-        """Whether a capitalised word is a noun and no name, in a language that writes both with capital letters."""
+        """Whether a capitalised word is a noun and not a name, in a language that capitalises both."""
         phrases = self._phrases
         if phrases is None or not phrases.determiners:
             return False
@@ -511,7 +511,7 @@ class Material:
 
     @cached_property
     def _determined(self) -> frozenset[str]:
-        """The words that stand after a determiner anywhere in the articles, casefolded."""
+        """The case-folded words that follow a determiner anywhere in the articles."""
         determiners = self._phrases.determiners if self._phrases is not None else ()
         determined = set[str]()
         for text in (text for article in self.articles for text in article.texts):
@@ -520,7 +520,7 @@ class Material:
         return frozenset(determined)
 
     def middling(self, sentence: str) -> list[Range]:
-        """Words that are neither names nor numbers, neither rare nor in every article: verbs, nouns, adjectives."""
+        """Words that are neither names nor numbers, and neither rare nor in every article: verbs, nouns, adjectives."""
         if self.language in _SYLLABLES:
             return []
         most = max(3, _COMMON * len(self.articles))
@@ -534,7 +534,7 @@ class Material:
         return middling
 
     def other_value(self, value: Value, number: int, rng: Random) -> str | None:
-        """A value of the same shape from another article that the own one does not hold; None where there is none."""
+        """A value of the same shape from another article that is not in this article; None if there is none."""
         known = self.articles[number].words
         texts = self._values.get((value.kind, value.shape)) or ()
         if not texts and value.kind == "name":
@@ -543,7 +543,7 @@ class Material:
         return next((text for text in drawn if not known.issuperset(folded_words(text, self.language))), None)
 
     def other_word(self, word: str, number: int, rng: Random) -> str | None:
-        """A middling word with the same ending that the article does not hold; None where there is none."""
+        """A word of middle frequency with the same ending that is not in the article; None if there is none."""
         texts = self._middling.get(_ending(word, self.language)) or ()
         own = fold(word)
         for text in rng.sample(texts, min(len(texts), 12)):
@@ -553,7 +553,7 @@ class Material:
         return None
 
     def other_sentence(self, number: int, rng: Random) -> tuple[int, str] | None:
-        """A sentence of another article, with that article's number, that says what this one does not; or None."""
+        """A sentence of another article with other content than this article, with that article's number; or None."""
         for _ in range(12):
             other = rng.randrange(len(self.articles))
             listed = self.articles[other].sentences
@@ -591,7 +591,7 @@ class Material:
 
 
 def _whole(sentence: str) -> bool:
-    """Whether a sentence looks whole: it ends as sentences do, its brackets close, and most of it is letters."""
+    """Whether a sentence is complete: it has an end mark, its brackets close, and most of it is letters."""
     if _breaks_off(sentence) or sentence[0].islower() or any(mark in sentence for mark in _MARKUP):
         return False
     if any(sentence.count(opening) != sentence.count(other) for opening, other in _CLOSED.items()):
@@ -603,9 +603,9 @@ def _whole(sentence: str) -> bool:
 
 
 def _breaks_off(text: str) -> bool:
-    """Whether a text ends within a sentence: without a mark, or after a number (`20.`) or a short word (`ca.`)."""
+    """Whether a text ends inside a sentence: without a mark, or after a number (`20.`) or a short word (`ca.`)."""
     if text[-1:] not in _ENDS:
-        return text[-1:].isascii() or not text[-1:].isalpha()  # Thai sets no mark
+        return text[-1:].isascii() or not text[-1:].isalpha()  # Thai has no end marks
     if text[-1] != ".":
         return False
     last = _LAST_WORD.search(text)

@@ -1,4 +1,4 @@
-"""Silver data by rule: errors of each type put into quotations, rows planned and made, the set as one output."""
+"""Silver data by rule: errors of each type in quotations, planned rows, and the data set as one output."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ __all__ = ["RULES_VERSION", "Edit", "Quotation", "RuleSettings", "rule_silver"]
 
 
 class Edit(NamedTuple):
-    """One error: what to put in place of `[start, end)` of the quotation, and how it came about.
+    """One error: the replacement for `[start, end)` of the quotation, and its rule.
 
     Attributes:
-        start, end: half-open, in code points of the quotation; equal where something is put between.
-        text: what is put there.
-        way: which rule made it, such as `number` or `negated`.
+        start, end: half-open, in code points of the quotation; equal for an insertion.
+        text: the replacement.
+        way: the rule, such as `number` or `negated`.
     """
 
     start: int
@@ -67,15 +67,15 @@ class Edit(NamedTuple):
 
 @dataclass
 class Quotation:
-    """Sentences of an article as one text, with the errors that were put into it so far.
+    """Sentences of an article as one text, with the errors so far.
 
     Attributes:
-        material: what else errors are made of.
+        material: source of replacements.
         number: of the article in it.
         sentences: the sentences, in order.
         edits: the errors with their types, not overlapping, in the order in which they were made.
         text: all sentences as one text.
-        places: where each sentence stands in it, half-open in code points.
+        places: range of each sentence in it, half-open in code points.
     """
 
     material: Material
@@ -94,12 +94,12 @@ class Quotation:
 
     @property
     def article(self) -> Article:
-        """What is quoted."""
+        """The quoted article."""
         return self.material.articles[self.number]
 
     @property
     def phrases(self) -> Phrases | None:
-        """What rules know of its words, if they know any."""
+        """The phrases of its language, if any."""
         return phrases_of(self.material.language, self.text)
 
     def values(self, sentence: str) -> list[Value]:
@@ -107,27 +107,27 @@ class Quotation:
         return self.material.values(sentence, self.number)
 
     def shuffled(self, rng: Random) -> list[Range]:
-        """The places of the sentences in an order drawn at random."""
+        """The ranges of the sentences in random order."""
         return rng.sample(self.places, len(self.places))
 
     def untouched(self, start: int, end: int) -> bool:
-        """Whether nothing was changed inside a range; what was put in before or after it does not matter."""
+        """Whether a range has no edits inside; insertions directly before or after it do not matter."""
         return free((edit for edit, _ in self.edits), start, end)
 
     def applied(self) -> Edited:
-        """The text with the errors in it, and where each stands."""
+        """The text with its errors, and their ranges."""
         return Edited.of(self.text, [(Change(0, 0, e.start, e.end, type_), e.text) for e, type_ in self._in_order()])
 
     def error(self, type_: str, rng: Random) -> Edit | None:
-        """What would make an error of a type of FAVA; None where there is no place for one."""
+        """The edit for an error of a type of FAVA; None if there is no place for one."""
         return _MAKERS[type_](self, rng)
 
     def violations(self, edited: Edited, types: Sequence[str]) -> list[Violation]:
-        """What the check has against it with errors."""
+        """Violations that the check reports for the edited text."""
         return check(edited, language=self.article.language, evidence=self.article.texts, types=types)
 
     def made(self, edited: Edited, rules: str) -> dict[str, Any]:
-        """What `meta.silver` says of it with errors: what was changed, and by which rules."""
+        """`meta.silver` of the edited text: changes, and their rules."""
         return {
             "passage": edited.original,
             "changes": [msgspec.structs.asdict(change) for change in edited.changes],
@@ -140,25 +140,25 @@ class Quotation:
         return sorted(self.edits, key=lambda edit: edit[0][:2])
 
 
-# Entity errors: a name, number or date gives way to another one of its kind.
+# Entity errors: a name, number or date is replaced by another one of its kind.
 
 
 _KINDS = ("name", "name", "number", "date")
-_NEAR = 0.35  # of the exchanges: with a value of the same article, which is harder to see
-_REWRITTEN = 0.6  # of the numbers: other digits, instead of another article's number
+_NEAR = 0.35  # share of exchanges with a value of the same article, which is harder to detect
+_REWRITTEN = 0.6  # share of numbers that get other digits, instead of another article's number
 _EARLIEST_YEAR, _LATEST_YEAR = 1000, 2025
 _APART = 60  # years
 
 
 def _entity_error(quotation: Quotation, rng: Random) -> Edit | None:
-    """One value of the quotation exchanged within its kind; None where it holds none that can be."""
+    """One value of the quotation replaced by another of its kind; None if this is not possible."""
     candidates = [
         (start + value.start, start + value.end, value)
         for start, end in quotation.places
         for value in quotation.values(quotation.text[start:end])
         if quotation.untouched(start + value.start, start + value.end)
     ]
-    kinds = rng.sample(_KINDS, len(_KINDS))  # so that names, which are many, do not push the others out
+    kinds = rng.sample(_KINDS, len(_KINDS))  # so that names, which are many, do not prevent other kinds
     for start, end, value in sorted(
         rng.sample(candidates, len(candidates)), key=lambda candidate: kinds.index(candidate[2].kind)
     ):
@@ -180,7 +180,7 @@ def _exchanged(old: str, value: Value, number: int, material: Material, rng: Ran
 
 
 def _near(old: str, value: Value, number: int, material: Material, rng: Random) -> str | None:
-    """A value of the same kind that stands elsewhere in the article."""
+    """A value of the same kind from another position in the article."""
     listed = [sentence for sentence in material.articles[number].sentences if old not in sentence]
     for sentence in rng.sample(listed, min(len(listed), 6)):
         values = [sentence[v.start : v.end] for v in material.values(sentence, number) if v[2:] == value[2:]]
@@ -190,7 +190,7 @@ def _near(old: str, value: Value, number: int, material: Material, rng: Random) 
 
 
 def altered_number(number: str, rng: Random) -> str:
-    """The number with other digits, as many and of the same script; a year stays one."""
+    """The number with other digits, as many and of the same script; a year stays a year."""
     digits = [char for char in number if char.isdecimal()]
     if len(digits) == 4 and number[:4].isdecimal() and _EARLIEST_YEAR <= int(number[:4]) <= _LATEST_YEAR:
         year = int(number[:4])
@@ -207,7 +207,7 @@ def altered_number(number: str, rng: Random) -> str:
 
 
 def _in_digits_of(text: str, number: int) -> str:
-    """A number in the digits that a text is written with: ASCII, unless others stand there."""
+    """A number in the digits of a text: ASCII, unless the text has others."""
     like = next((char for char in text if char.isdecimal()), "0")
     return "".join(_digit(int(digit), like) for digit in str(number))
 
@@ -218,21 +218,21 @@ def _digit(value: int, like: str) -> str:
 
 
 def values_differ(old: str, new: str) -> bool:
-    """Whether neither says what the other does: `Filangieri` may stand for `Carlo Filangieri`, `05` for `5`."""
+    """Whether neither can mean the other: `Filangieri` may mean `Carlo Filangieri`, `05` may mean `5`."""
     before, after = ({word.lstrip("0") for word in folded_words(text)} for text in (old, new))
     return not (before <= after or after <= before)
 
 
-# Where a form of a language's data file stands in a text, and another one written in its place.
+# Occurrences of a form of a language's data file in a text, and their replacement by another form.
 
 
-_TIES = frozenset("'’-\u00ad־")  # marks that tie a word to its neighbour: `c'est`, `s-a`
+_TIES = frozenset("'’-\u00ad־")  # marks that join a word to its neighbour: `c'est`, `s-a`
 
 
 def occurrences(text: str, bounds: list[Range], form: str) -> Iterator[Range]:
-    """Where a form stands, from the beginning of a word to the end of one, not tied to its neighbours by a mark."""
+    """Ranges of a form between word boundaries, without a mark that joins it to its neighbours."""
     lowered, wanted = text.lower(), form.lower()
-    if len(lowered) != len(text):  # a letter that lowers to two, such as the dotted capital I
+    if len(lowered) != len(text):  # some letters have two code points in lower case, such as the dotted capital I
         lowered = text
     at = lowered.find(wanted)
     if at < 0:
@@ -246,12 +246,12 @@ def occurrences(text: str, bounds: list[Range], form: str) -> Iterator[Range]:
 
 
 def cased(form: str, like: str) -> str:
-    """A form with a capital letter where what it stands for had one."""
+    """A form with a capital letter if the replaced text has one."""
     return form[0].upper() + form[1:] if like[0].isupper() else form
 
 
 def differing_words(old: str, new: str) -> tuple[int, int, str]:
-    """What `new` changes of `old`, without words that both begin or end with: half-open place, and what comes there."""
+    """The change from `old` to `new` without common words at either end: half-open range, and new text."""
     before, after = old.split(" "), new.split(" ")
     first = len(commonprefix([before[:-1], after[:-1]]))  # noqa: RUF071  of lists
     last = len(commonprefix([before[:first:-1], after[:first:-1]]))  # noqa: RUF071
@@ -260,16 +260,16 @@ def differing_words(old: str, new: str) -> tuple[int, int, str]:
     return start, end, " ".join(after[first : len(after) - last])
 
 
-_TURNED = 0.5  # of the errors: values in each other's place before opposites are tried
-_FARTHEST = 60  # code points between two values that change places: what stands there is part of the error
+_TURNED = 0.5  # share of errors for which exchanged values are tried before opposites
+_FARTHEST = 60  # maximum code points between two exchanged values, because the text between is part of the error
 _SENTENCE_END = re.compile(r"[.!?]\s")
-_LEAST_BETWEEN = 2  # words between two values; numbers do with a preposition: `from 1914 to 1918`
+_MIN_WORDS_BETWEEN = 2  # words between two values; for numbers a preposition is enough: `from 1914 to 1918`
 
 
 def _relation_error(quotation: Quotation, rng: Random) -> Edit | None:
-    """A form turned into its opposite, or two values in each other's place; None where neither fits.
+    """A form replaced by its opposite, or two values exchanged; None if neither is possible.
 
-    In a language whose opposites are not known, a word gives way to another one of its ending.
+    In a language without known opposites, a word is replaced by another one with the same ending.
     """
     ways = [_opposite if quotation.phrases is not None else _other_word, _turned]
     if rng.random() < _TURNED:
@@ -290,7 +290,7 @@ def _opposite(quotation: Quotation, rng: Random) -> Edit | None:
 
 
 def _turned(quotation: Quotation, rng: Random) -> Edit | None:
-    """Two values of one shape in each other's place, as one error from the first to the end of the second."""
+    """Two values of one shape exchanged, as one error from the first to the end of the second."""
     text = quotation.text
     for start, end in quotation.shuffled(rng):
         values = quotation.values(text[start:end])
@@ -312,7 +312,7 @@ def _turned(quotation: Quotation, rng: Random) -> Edit | None:
 
 
 def _relates(between: str, names: bool, language: str) -> bool:
-    """Whether what stands between two values makes their order matter: more than a comma or an `and`."""
+    """Whether the text between two values makes their order relevant: more than a comma or an `and`."""
     if len(between) > _FARTHEST or _SENTENCE_END.search(between) or any(mark in between for mark in ",،，、;；()（）"):
         return False
     rules = rules_of(language)
@@ -320,7 +320,7 @@ def _relates(between: str, names: bool, language: str) -> bool:
     if rules is not None and not rules.perhaps.isdisjoint(words_between):
         return False
     leads = rules is not None and not names and len(words_between) == 1 and words_between[0] in rules.before
-    return leads or len(words_between) >= _LEAST_BETWEEN
+    return leads or len(words_between) >= _MIN_WORDS_BETWEEN
 
 
 def _other_word(quotation: Quotation, rng: Random) -> Edit | None:
@@ -334,7 +334,7 @@ def _other_word(quotation: Quotation, rng: Random) -> Edit | None:
 
 
 def _contradictory_error(quotation: Quotation, rng: Random) -> Edit | None:
-    """A whole sentence with its negation in place of it; None where no sentence can be negated."""
+    """A whole sentence replaced by its negation; None if no sentence can be negated."""
     phrases = quotation.phrases
     if phrases is None:
         return None
@@ -347,7 +347,7 @@ def _contradictory_error(quotation: Quotation, rng: Random) -> Edit | None:
 
 
 def negated(sentence: str, language: str, phrases: Phrases) -> tuple[str, str] | None:
-    """The sentence with one negation more or less, and which (`negated`, `affirmed`); None if neither can be."""
+    """The sentence with a negation added or removed, and which (`negated`, `affirmed`); None if neither is possible."""
     bounds = words(sentence, language)
     for form, negation in sorted(phrases.negations, key=lambda pair: -len(pair[1])):
         for start, end in occurrences(sentence, bounds, negation):
@@ -370,7 +370,7 @@ def _may_be_negated(sentence: str, bounds: list[Range], start: int, end: int, ph
 
 
 def _ending_changed(sentence: str, bounds: list[Range], phrases: Phrases) -> tuple[str, str] | None:
-    """The sentence with another ending, where endings negate."""
+    """The sentence with another ending, in languages with negative endings."""
     if not bounds:
         return None
     end = bounds[-1][1]
@@ -385,23 +385,23 @@ def _replaced(sentence: str, start: int, end: int, form: str) -> str:
     return sentence[:start] + cased(form, sentence[start:end]) + sentence[end:]
 
 
-# Whole statements put between the sentences: invented, subjective, unverifiable.
+# Whole statements between the sentences: invented, subjective, unverifiable.
 
 
-_OPENED = 0.4  # of the judgements: with words before them that say whose they are
-_HEDGED = 0.6  # of what cannot be verified: a sentence from elsewhere, said to be hearsay
+_OPENED = 0.4  # share of judgements with an opening that names their holder
+_HEDGED = 0.6  # share of unverifiable claims that are a sentence of another article as hearsay
 _YEARS = (1650, 2015)
 _NUMBERS = (3, 48)
 
 
 def _invented_error(quotation: Quotation, rng: Random) -> Edit | None:
-    """A sentence of another article, said of this one where it names what it is about, with a value changed."""
+    """A sentence of another article after one of the quotation's; see `_made_up`."""
     sentence = _made_up(quotation, rng)
     return None if sentence is None else _inserted(quotation, sentence, "sentence", rng)
 
 
 def _made_up(quotation: Quotation, rng: Random) -> str | None:
-    """A sentence of another article with its subject's name replaced by this one's, and one of its values exchanged."""
+    """A sentence of another article with this article's title for its own at the beginning, and one value exchanged."""
     material = quotation.material
     quoted = material.other_sentence(quotation.number, rng)
     if quoted is None:
@@ -421,7 +421,7 @@ def _made_up(quotation: Quotation, rng: Random) -> str | None:
 
 
 def _subjective_error(quotation: Quotation, rng: Random) -> Edit | None:
-    """A sentence that says what somebody thinks; None in a language that none is known of."""
+    """A sentence with an opinion; None in a language without such phrases."""
     phrases = quotation.phrases
     if phrases is None:
         return None
@@ -434,7 +434,7 @@ def _subjective_error(quotation: Quotation, rng: Random) -> Edit | None:
 
 
 def _unverifiable_error(quotation: Quotation, rng: Random) -> Edit | None:
-    """A claim that nobody can check, or hearsay; None in a language that none is known of."""
+    """A claim that nobody can verify, or hearsay; None in a language without such phrases."""
     phrases = quotation.phrases
     if phrases is None:
         return None
@@ -447,7 +447,7 @@ def _unverifiable_error(quotation: Quotation, rng: Random) -> Edit | None:
 
 
 def _inserted(quotation: Quotation, statement: str, way: str, rng: Random) -> Edit | None:
-    """The statement after one of the sentences; None where it stands there, or no place is free."""
+    """The statement after one of the sentences; None if the text has it already, or no place is free."""
     if statement in quotation.text:
         return None
     taken = {edit.start for edit, _ in quotation.edits if edit.start == edit.end}
@@ -458,9 +458,9 @@ def _inserted(quotation: Quotation, statement: str, way: str, rng: Random) -> Ed
     return Edit(after, after, quotation.material.space + statement, way)
 
 
-# Which rows are made: how many of each language, which of them are clean, and which errors the others get.
+# Planned rows: number for each language, which of them are clean, and the errors of the others.
 #
-# Everything is settled before the first row is made, so that shares come out as asked, and any row can be made alone.
+# The plan is complete before the first row is made, so that shares are exact, and any row can be made alone.
 
 
 _TAXONOMIES = ("fava", "halluverse")
@@ -468,18 +468,18 @@ _NEED_PHRASES = frozenset({"contradictory", "subjective", "unverifiable"})
 
 
 class RuleSettings(StrictRecord):
-    """What silver data is made by rule.
+    """Settings of silver data by rule.
 
     Attributes:
-        rows: how many, over all languages; each gets as many as the others, or one more.
+        rows: number over all languages; each gets the same number, or one more.
         taxonomy: `fava` or `halluverse`.
-        shares: what part of all errors each type is; types that are not named get none, an empty mapping gives all the
-            same. They need not sum to 1.
+        shares: share of each type in all errors; types that are not listed get none; an empty mapping gives equal
+            shares. They need not sum to 1.
         clean: share of the rows without any error, 0 to 1.
-        fewest, most: errors in a row that has any.
-        reworded: share of the sentences that are quoted without what stands in brackets, where brackets do.
-        articles: of a language, at the most; see `Articles`.
-        seed: of every draw.
+        fewest, most: errors in a row with errors.
+        reworded: share of the sentences with brackets that are quoted without them.
+        articles: maximum number for a language; see `Articles`.
+        seed: for all random draws.
     """
 
     rows: int = 1000
@@ -517,13 +517,13 @@ class RuleSettings(StrictRecord):
         return {type_: given.get(type_, 0.0) / total for type_ in self.types}
 
     def supported(self, language: str) -> tuple[str, ...]:
-        """The types that rules can make in a language; contradictory, subjective and unverifiable need its words."""
+        """The types that rules can make in a language; contradictory, subjective and unverifiable need its phrases."""
         known = phrases_of(language) is not None
         return tuple(type_ for type_ in self.types if known or type_ not in _NEED_PHRASES)
 
 
 class _Planned(Record):
-    """A row that is to be made."""
+    """A row that will be made."""
 
     id: str
     language: str
@@ -551,14 +551,14 @@ def planned_rows(languages: Sequence[str], settings: RuleSettings) -> Iterator[_
 RULES_VERSION = "2"
 _ATTEMPTS = 100
 _LENGTHS = (1, 2, 2, 3, 3, 4, 5, 6)  # sentences in a row
-_TOGETHER = 0.6  # of the quotations: sentences that follow on each other
-_ASKED = 0.5  # of the rows: about one of the article's questions, where it has any
+_TOGETHER = 0.6  # share of quotations with consecutive sentences
+_ASKED = 0.5  # share of rows with one of the article's questions, if it has any
 
 
 def make_row(planned: _Planned, material: Material, settings: RuleSettings) -> Made:
-    """One row, from the article that is next in turn or, where that does not do, from others.
+    """One row, from the next article in turn or, if that fails, from others.
 
-    It depends on the plan, the articles and the settings alone, not on the rows before it. What was not taken has the
+    The row depends only on the plan, the articles and the settings, not on the rows before it. Rejections have the
     reasons of the check, `no_place` (the quotation has no place for an error of the type), or `too_short` (there is too
     little to quote).
     """
@@ -602,12 +602,12 @@ def make_row(planned: _Planned, material: Material, settings: RuleSettings) -> M
 def _quotation(
     material: Material, number: int, question: str | None, errors: int, reworded: float, rng: Random
 ) -> Quotation | None:
-    """Some sentences of the article in their order; around the one that the question is about, where there is one."""
+    """Some sentences of the article in their order; with a question, around the sentence that it is about."""
     listed = list(dict.fromkeys(material.articles[number].sentences))
     count = min(len(listed), max(errors, rng.choice(_LENGTHS)))
     if not listed or count < errors:
         return None
-    last = len(listed) - count  # index of the first of the last so many
+    last = len(listed) - count  # index of the last possible first sentence
     if question is not None:
         asked, language = frozenset(folded_words(question, material.language)), material.language
         shared = [
@@ -626,7 +626,7 @@ def _quotation(
 
 
 def _put_in(quotation: Quotation, types: tuple[str, ...], rng: Random) -> str | None:
-    """Put the errors in; returns the type that found no place, or None where all did."""
+    """Insert the errors; returns the type that found no place, or None if all did."""
     known = phrases_of(quotation.material.language) is not None
     possible = [rule for rule in _SENTENCES if known or rule not in _NEED_PHRASES]
     for type_ in sorted(types, key=_ORDER.index):
@@ -646,14 +646,14 @@ _MAKERS: dict[str, _Maker] = {
     "entity": _entity_error,
     "relation": _relation_error,
 }
-_SENTENCES = ("contradictory", "invented", "unverifiable")  # what HalluVerse25's `sentence` is made by
+_SENTENCES = ("contradictory", "invented", "unverifiable")  # parts of HalluVerse25's `sentence`
 _ORDER = ("contradictory", "sentence", "invented", "unverifiable", "subjective", "entity", "relation")
 
 
 def _sample(
     planned: _Planned, quotation: Quotation, question: str | None, edited: Edited, settings: RuleSettings
 ) -> Sample:
-    """The row. `meta` has `group` (its article), and under `silver` what was changed and by which rules."""
+    """The row. `meta` has `group` (its article), and under `silver` the changes and their rules."""
     article = quotation.article
     return Sample(
         id=planned.id,
@@ -672,18 +672,18 @@ def rule_silver(output: Path, articles: Articles, settings: RuleSettings, **run:
     """Make silver data by rule.
 
     Args:
-        output: JSON lines of samples, annotated by `rules`. What was not taken goes to `rejected_path(output)`, the
-            account to `account_path(output)`; both in the form of data that models make.
-        articles: what is quoted; languages with a single article are left out.
-        settings: what is made.
+        output: JSON lines of samples, annotated by `rules`. Rejections go to `rejected_path(output)`, the account to
+            `account_path(output)`; both in the same form as for data that models make.
+        articles: sources of quotations; languages with a single article are left out.
+        settings: what to make.
         run: see `RunOptions`.
 
     Returns:
-        What became of all planned rows. One that 100 attempts did not make counts as done; the account tells.
+        Counts of all planned rows. A row that failed in 100 attempts counts as done; the account has it.
 
     Raises:
         InputError: no language has two articles.
-        UsageError: the output was begun differently.
+        UsageError: the output was begun with other settings.
     """
     languages = articles.quotable
     if not languages:

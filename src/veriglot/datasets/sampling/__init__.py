@@ -1,1 +1,1 @@
-"""Samples of translations for people to annotate, out of tens of millions of lines (HAT, section 2)."""
+"""Samples of translations for annotation, from tens of millions of lines (HAT, section 2)."""

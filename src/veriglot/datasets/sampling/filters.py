@@ -1,4 +1,4 @@
-"""From inputs to clean lines: repeats, length, language and near-duplicates, in stages on disk that resume."""
+"""From inputs to clean lines: repeats, length, language and near-duplicates, in stages on disk that can resume."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ __all__ = ["Cleaned", "Cleaning", "DropReason", "Shards", "Stages", "clean", "re
 
 T = TypeVar("T")
 
-_AT_ONCE = 2_000_000  # hash values sorted at once: 16 MB of them, and five times that while they are sorted
+_AT_ONCE = 2_000_000  # hash values sorted at once: 16 MB, and five times that during the sort
 _BATCH = 2_000  # lines whose n-grams are in memory at once
-_ROUNDS = 1_000  # lines of one bucket that the others are held against
+_ROUNDS = 1_000  # number of lines of one bucket that the others are compared with
 _SHARD = 50_000
 
 
 class DropReason(IntEnum):
-    """Why a line fell out, or that it stays. The numbers stand in files of the work folder."""
+    """Why a line is dropped, or that it is clean. The numbers are in files of the work folder."""
 
     CLEAN = 0
     NO_SOURCE = 1
@@ -65,22 +65,22 @@ class DropReason(IntEnum):
 
 
 class Cleaning(Record):
-    """What a line has to be to stay. Hat (section 2.1) names the filters and no numbers; the numbers are ours.
+    """Conditions for a clean line. HAT (section 2.1) names the filters without numbers; the numbers are ours.
 
     Attributes:
-        language: BCP 47 tag of the sources. Targets are not held against a language: a translation into the wrong one
-            is among what is looked for.
-        unique: what may occur once: a source, as in HAT, or a pair of source and target.
-        min_length: shortest source, in letters and other visible characters; one of a Chinese, Japanese or Korean
-            script counts as two.
-        max_length: longest source, counted likewise.
-        min_confidence: of the language, 0 to 1; less sure ones fall out.
+        language: BCP 47 tag of the sources. The language of targets is not checked: translations into the wrong
+            language are among the errors that the sample is for.
+        unique: what must be unique: a source, as in HAT, or a pair of source and target.
+        min_length: shortest source, in letters and other visible characters; a character of a Chinese, Japanese or
+            Korean script counts as two.
+        max_length: longest source, counted in the same way.
+        min_confidence: of the language, 0 to 1; sources with a lower one are dropped.
         near: Jaccard similarity of character n-grams, 0.01 to 1, from which a text is a near-duplicate of an earlier
             one; None keeps near-duplicates.
-        skip: keep every line as it is, because the data were cleaned before.
+        skip: no filters, because the data are clean already.
 
     Raises:
-        UsageError: a number out of its range.
+        UsageError: a number is out of its range.
     """
 
     language: str
@@ -98,7 +98,7 @@ class Cleaning(Record):
 
 
 class _ReadCounts(Record):
-    """Lines that could be read, rows that could not (they stand in `failed.jsonl`), and lines with a translation."""
+    """Number of lines, of unreadable rows (they are in `failed.jsonl`), and of lines with a translation."""
 
     lines: int
     unreadable: int
@@ -106,15 +106,15 @@ class _ReadCounts(Record):
 
 
 class Cleaned(_ReadCounts):
-    """What became of all lines.
+    """Counts of all lines.
 
     Attributes:
-        lines: that could be read.
-        unreadable: rows that could not; they stand in `failed.jsonl`.
-        translated: lines that have a translation.
-        drop_reasons: lines by what became of them, in the order in which it is looked for; they add up to `lines`.
-        other_languages: lines in another language than the sources' by its tag.
-        uncompared: lines that stood among so many near ones that they were not held against all of them.
+        lines: lines that could be read.
+        unreadable: rows that could not; they are in `failed.jsonl`.
+        translated: lines with a translation.
+        drop_reasons: lines by reason, in the order of the filters; the sum is `lines`.
+        other_languages: lines in another language than the sources', by its tag.
+        uncompared: lines in buckets that were too large for all comparisons.
     """
 
     drop_reasons: dict[str, int] = msgspec.field(name="fates")
@@ -123,12 +123,12 @@ class Cleaned(_ReadCounts):
 
     @property
     def clean(self) -> int:
-        """Lines that stayed."""
+        """Number of clean lines."""
         return self.drop_reasons["kept"]
 
 
 class _Marker(Record):
-    """What a stage was begun with, and what came of it."""
+    """Settings and result of a stage."""
 
     key: str
     settings: dict[str, Any]
@@ -140,8 +140,8 @@ class Stages:
     """The stages in a folder.
 
     Args:
-        folder: each stage has a folder of its own in it.
-        restart: do again what was done in another way, instead of refusing.
+        folder: has a folder for each stage.
+        restart: repeat stages with other settings, instead of raising an error.
     """
 
     def __init__(self, folder: Path, *, restart: bool) -> None:
@@ -154,7 +154,7 @@ class Stages:
         return self._folder / name
 
     def key(self, name: str) -> str:
-        """What a stage of this run, and all before it, were done with, as a hash."""
+        """A hash of the settings of a stage of this run and of all stages before it."""
         return self._keys[name]
 
     def do(
@@ -166,17 +166,17 @@ class Stages:
         *,
         after: str | None = None,
     ) -> T:
-        """What comes of a stage, from an earlier run where it was finished in the same way.
+        """The result of a stage; it is loaded if an earlier run with the same settings finished the stage.
 
         Args:
             name: of the stage, and of its folder.
-            settings: all that decides what comes of it, besides the stage before.
-            work: does it, in the folder given; what it finds there of an earlier run was made in the same way.
-            type_: of what comes of it, which JSON can hold.
-            after: the stage that it builds on.
+            settings: all settings that change the result, apart from the stage before.
+            work: runs the stage in the given folder; files of an earlier run there have the same settings.
+            type_: of the result, as JSON.
+            after: the stage that it depends on.
 
         Raises:
-            UsageError: it was begun in another way, and `restart` is off.
+            UsageError: it was begun with other settings, and `restart` is off.
         """
         marker, folder = self.check(name, settings, after=after), self.path(name)
         if marker.finished:
@@ -189,10 +189,10 @@ class Stages:
         return result
 
     def check(self, name: str, settings: dict[str, Any], *, after: str | None = None) -> _Marker:
-        """What a stage was begun with; what was made in another way is removed, or refused before anything is done.
+        """The settings of a stage; results of other settings are removed, or refused before any work.
 
         Raises:
-            UsageError: the stage was begun in another way, and `restart` is off.
+            UsageError: the stage was begun with other settings, and `restart` is off.
         """
         encoded = msgspec.json.encode(settings, order="deterministic")
         folder, key = self.path(name), digest([self._keys.get(after or "", ""), name, encoded])
@@ -218,18 +218,18 @@ class Stages:
         return _Marker(key, settings)
 
 
-# Does the work on rows `[start, stop)`: arrays, kept as one file each, and what was counted, by name.
+# The work on rows `[start, stop)`: returns arrays, each stored in a file, and counts by name.
 _Worker = Callable[[int, int], tuple[dict[str, "Numbers"], dict[str, int]]]
 
 
 @dataclass(frozen=True)
 class Shards:
-    """The ranges of a piece of work.
+    """Work that is split into ranges of rows.
 
     Attributes:
-        folder: where what came of them is kept.
-        count: how many rows there are.
-        size: rows of a range.
+        folder: for the results.
+        count: number of rows.
+        size: rows in a range.
     """
 
     folder: Path
@@ -237,21 +237,20 @@ class Shards:
     size: int
 
     def run(self, make: Callable[[], _Worker], *, jobs: int, watch: Watch) -> None:
-        """Do what is not done yet.
+        """Process the ranges that are not finished.
 
         Args:
-            make: makes what does the work on rows `[start, stop)`, the same in every process; picklable where there
-                are several processes.
-            jobs: how many processes; 1 works in this one.
-            watch: told of every range.
+            make: makes the worker for rows `[start, stop)`, the same in every process; picklable if there are several.
+            jobs: number of processes; 1 runs in this one.
+            watch: callback for every range.
 
         Raises:
-            VeriglotError: a process died. Whatever the worker raises. Ranges that are done are kept.
+            VeriglotError: a process died. Any exception of the worker. Finished ranges are kept.
         """
         left = [number for number in range(len(self)) if not self._path(number).is_dir()]
         for _ in range(len(self) - len(left)):
             watch.advance()
-        context = multiprocessing.get_context("spawn")  # safe whatever threads the caller runs
+        context = multiprocessing.get_context("spawn")  # safe with any threads of the caller
         try:
             with ExitStack() as stack:
                 if jobs > 1 and len(left) > 1:
@@ -270,7 +269,7 @@ class Shards:
         return -(-self.count // self.size)
 
     def arrays(self, name: str) -> Iterator[tuple[int, Numbers]]:
-        """First row and array `name` of every range, mapped and not read."""
+        """First row and array `name` of every range, memory-mapped."""
         for number in range(len(self)):
             yield number * self.size, np.load(self._path(number) / f"{name}.npy", mmap_mode="r")
 
@@ -280,14 +279,14 @@ class Shards:
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def notes(self) -> dict[str, int]:
-        """What was counted, added up, by name in alphabetical order."""
+        """The sums of all counts, by name in alphabetical order."""
         total = Counter[str]()
         for number in range(len(self)):
             total.update(msgspec.json.decode((self._path(number) / "notes.json").read_bytes(), type=dict[str, int]))
         return dict(sorted(total.items()))
 
     def _do(self, worker: _Worker, number: int) -> None:
-        """Do range `number`, and keep what came of it, whole or not at all."""
+        """Process range `number`, and write its results atomically."""
         arrays, notes = worker(number * self.size, min((number + 1) * self.size, self.count))
         with whole_folder(self._path(number)) as folder:
             for name, array in arrays.items():
@@ -303,7 +302,7 @@ _work: Callable[[int], None]  # of this worker process
 
 def _begin(make: Callable[[], _Worker], shards: Shards) -> None:
     global _work
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides what it means
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent handles it
     _work = partial(shards._do, make())
 
 
@@ -311,7 +310,7 @@ def _do_shard(number: int) -> None:
     _work(number)
 
 
-# Length, language and MinHash of lines: all that is looked at in a line by itself.
+# Length, language and MinHash of lines: all checks of a line by itself.
 
 
 def length_of(text: str) -> int:
@@ -322,12 +321,12 @@ def length_of(text: str) -> int:
 
 
 def compared_texts(line: Line, unique: str) -> tuple[str, ...]:
-    """What a line is told from others by: its source, or source and target."""
+    """The texts that must be unique: source, or source and target."""
     return (line.source,) if unique == "source" else (line.source, line.target or "")
 
 
 class LineChecker:
-    """Looks at the lines of a folder that are kept so far, by the reasons in a file."""
+    """Checks the lines of a store that have no reason in a file so far."""
 
     def __init__(self, store: Path, drop_reasons: Path, cleaning: Cleaning) -> None:
         self._store = LineStore(store)
@@ -355,7 +354,7 @@ class LineChecker:
         return {"fates": drop_reasons, "bands": bands, "sketches": sketches}, dict(others)
 
     def _reason(self, text: str) -> tuple[DropReason, str]:
-        """Why a source is dropped (or `CLEAN`), and the language it is in where that is another than it should be."""
+        """Why a source is dropped (or `CLEAN`), and its language if it is not the expected one."""
         cleaning = self._cleaning
         length = length_of(text)
         if length < cleaning.min_length:
@@ -373,7 +372,7 @@ class LineChecker:
 
 
 def same_script(first: str, second: str) -> bool:
-    """Whether two tags are one language, and one script where both name one."""
+    """Whether two tags have the same language, and the same script if both name one."""
     scripts = [_script(tag) for tag in (first, second)]
     return same_language(first, second) and (None in scripts or scripts[0] == scripts[1])
 
@@ -383,32 +382,32 @@ def _script(tag: str) -> str | None:
 
 
 def in_slice(hashes: Hashes, slice_: int, slices: int) -> Bools:
-    """Which hashes belong to range number `slice_` of `slices`."""
+    """Whether each hash is in range number `slice_` of `slices`."""
     return np.asarray(((hashes >> np.uint64(32)) * np.uint64(slices)) >> np.uint64(32) == np.uint64(slice_))
 
 
 def mark_repeats(store: LineStore, drop_reasons: Reasons) -> None:
-    """Give every kept line whose key an earlier kept line has the reason `REPEATED`, in place."""
+    """Give every remaining line with the key of an earlier one the reason `REPEATED`, in place."""
     keys, clean = store.keys(0, store.count), drop_reasons == DropReason.CLEAN
     slices = max(1, -(-store.count // _AT_ONCE))
-    for slice_ in range(slices):  # a range of hash values at a time, so that memory is bounded
+    for slice_ in range(slices):  # one range of hash values at a time, to bound memory
         rows = np.flatnonzero(clean & in_slice(keys, slice_, slices))
         rows = rows[np.argsort(keys[rows], kind="stable")]  # stable, so that the first of equals is the earliest
         drop_reasons[rows[1:][keys[rows[1:]] == keys[rows[:-1]]]] = DropReason.REPEATED
 
 
-# Near-duplicates among any number of lines, in bounded memory: candidates by MinHash, a verdict by their texts.
+# Near-duplicates among any number of lines, in bounded memory: candidates by MinHash, then comparison of texts.
 #
-# Band by band, lines whose band agrees stand together; the earliest of them is held against the others, and those that
-# are similar enough fall out; then the earliest of the rest, until every line was held against those before it. A line
-# falls out once, so the work is bounded by the lines and not by the pairs. What a line is a near-duplicate of may
-# itself fall out in a later band, as one of a line before: of a chain of near-duplicates the first stays.
+# For each band, lines with equal bands form a bucket; the earliest line is compared with the others, and those that are
+# similar enough are dropped; then the earliest of the rest, until every line was compared with those before it. A line
+# is dropped once, so the work grows with lines and not with pairs. The line that causes a drop may itself be dropped in
+# a later band, because of an earlier line: of a chain of near-duplicates the first stays.
 
 
 def mark_near_duplicates(
     store: LineStore, shards: Shards, drop_reasons: Reasons, *, near: float, unique: str, watch: Watch
 ) -> int:
-    """Give every kept line that is a near-duplicate of an earlier one the reason `NEAR_DUPLICATE`, in place."""
+    """Give every remaining line that is a near-duplicate of an earlier one the reason `NEAR_DUPLICATE`, in place."""
     slices = max(1, -(-int((drop_reasons == DropReason.CLEAN).sum()) // _AT_ONCE))
     cache = ShingleCache(
         lambda rows: ["\n".join(compared_texts(line, unique)) for line in store.pick(np.array(rows, np.uint32))]
@@ -441,10 +440,10 @@ def _rows_in_slice(
 
 
 def read(stages: Stages, paths: Sequence[str], columns: Columns, cleaning: Cleaning, *, watch: Watch) -> _ReadCounts:
-    """Read all inputs into a store, in the folder of the stage `read`; rows that cannot be read go to `failed.jsonl`.
+    """Read all inputs into a store, in the folder of the stage `read`; unreadable rows go to `failed.jsonl`.
 
     Raises:
-        InputError: an input does not exist, or holds no line.
+        InputError: an input does not exist, or has no lines.
     """
     files = [InputFile.of(path) for path in (*paths, *columns.targets)]
     settings = {"inputs": [(file.path, file.sha256) for file in files], "unique": cleaning.unique, **asdict(columns)}
@@ -478,7 +477,7 @@ def read(stages: Stages, paths: Sequence[str], columns: Columns, cleaning: Clean
         if not writer.count:
             raise InputError("there is no line in the inputs")
         known = np.frombuffer(drop_reasons, np.uint8).copy()
-        if not translated:  # these are sources alone, which are to be translated once they are clean
+        if not translated:  # only sources, to be translated after cleaning
             known[known == DropReason.NO_TARGET] = DropReason.CLEAN
         np.save(folder / "fates.npy", known)
         return _ReadCounts(writer.count, unreadable, translated)
@@ -487,10 +486,10 @@ def read(stages: Stages, paths: Sequence[str], columns: Columns, cleaning: Clean
 
 
 def clean(stages: Stages, was_read: _ReadCounts, cleaning: Cleaning, *, jobs: int, watch: Watch) -> Cleaned:
-    """Look at every line; numbers and keys of the clean ones stand in `kept.npy` and `keys.npy` of the stage `near`.
+    """Check every line; numbers and keys of the clean ones are in `kept.npy` and `keys.npy` of the stage `near`.
 
     Returns:
-        What became of all lines; lines of which nothing is known but that they were read are kept.
+        Counts of all lines; with `Cleaning.skip` no filter is applied.
     """
     store, repeats = stages.path("read"), stages.path("repeats")
     shards = Shards(stages.path("lines") / "shards", was_read.lines, _SHARD)

@@ -39,14 +39,14 @@ _BLOCK = 1 << 20  # bytes read at once
 
 
 class Line(Record, array_like=True, gc=False):
-    """One source, with its translation where there is one.
+    """One source, with its translation if there is one.
 
     Attributes:
-        source: the text that was, or is to be, translated.
+        source: the source text.
         target: its translation.
-        id: as the data name it; None where they do not.
-        file: which of the inputs it stands in, counted from 0.
-        number: its line or row there, counted from 1.
+        id: from the data; None if there is none.
+        file: index of the input, from 0.
+        number: its line or row there, from 1.
     """
 
     source: str
@@ -57,14 +57,14 @@ class Line(Record, array_like=True, gc=False):
 
 
 class Columns(Record):
-    """What the columns of the data are called.
+    """Names of the columns of the data.
 
     Attributes:
         source: the column of sources.
         target: the column of translations, which may be absent.
-        id: the column of names, which may be absent.
-        given: columns of scores that are taken over.
-        targets: files of plain text with the translations, line by line, one for each input of plain text.
+        id: the column of ids, which may be absent.
+        given: columns of scores that are used.
+        targets: plain text files with the translations, line by line, one for each input of plain text.
     """
 
     source: str = "source"
@@ -75,17 +75,17 @@ class Columns(Record):
 
 
 def lines_of(paths: Sequence[str], columns: Columns) -> Lines:
-    """Every line of the inputs with its scores, in order; a row that cannot be read comes as what is wrong with it.
+    """Every line of the inputs with its scores, in order; a row that cannot be read is a `FailedRow`.
 
-    Scores are those of `Columns.given`, not a number where a line has none.
+    Scores are those of `Columns.given`, NaN if a line has none.
 
-    By its suffix an input is Parquet, JSON lines, CSV or TSV with a header, or plain text (`.txt`) with a source a
-    line. Records that have no column of sources and are samples of our own are read as translations: the evidence is
-    the source, the response its translation.
+    The suffix of an input decides: Parquet, JSON lines, CSV or TSV with a header, or plain text (`.txt`) with one
+    source a line. Records without a column of sources that are samples in our own format are read as translations: the
+    evidence is the source, the response its translation.
 
     Raises:
-        InputError: a file does not exist, or two files of plain text that belong together have different lengths.
-        UsageError: an input of another kind, or not one file of translations for each.
+        InputError: a file does not exist, or two parallel files of plain text have different lengths.
+        UsageError: an input has another suffix, or there is not one file of translations for each.
     """
     if columns.given and any(_kind(path) == "text" for path in paths):
         raise UsageError("Plain text has no columns of scores.", "Use Parquet or JSON lines.")
@@ -154,7 +154,7 @@ def _text(data: dict[str, Any], name: str, *, needed: bool = True) -> str | None
 
 
 def _number(data: dict[str, Any], name: str) -> float:
-    """A score; not a number where the line has none, or one that is not finite."""
+    """A score; NaN if the line has none, or one that is not finite."""
     if name not in data:
         raise InputError("there is no such column", "Name the column of scores as the data do.", field=name)
     value = data[name]
@@ -180,9 +180,7 @@ def _text_lines(file: int, path: str, target_path: str | None) -> Lines:
     targets = read_container("text", Source(target_path)) if target_path is not None else iter(())
     waiting = next(targets, None)
     for record in read_container("text", Source(path)):
-        while waiting is not None and (waiting.line or 0) < (
-            record.line or 0
-        ):  # lines without text are passed over by the reader
+        while waiting is not None and (waiting.line or 0) < (record.line or 0):  # the reader skips lines without text
             waiting = next(targets, None)
         beside = waiting if waiting is not None and waiting.line == record.line else None
         if isinstance(record, FailedRow):
@@ -206,17 +204,17 @@ def _line_count(path: str) -> int:
 
 
 _FILES = ("lines.bin", "places.bin", "keys.bin", "given.bin")
-_GAPS = 3  # lines passed over for one that is wanted, up to which a range is read and not one line after another
+_GAPS = 3  # unneeded lines for each needed one, up to which a range is read instead of single lines
 
 
 def key_of(*texts: str) -> int:
-    """64 bits that stand for texts, whatever their white space."""
+    """A 64-bit hash of texts, independent of white space."""
     return hash64(*(" ".join(text.split()) for text in texts))
 
 
 class LineWriter:
-    """Writes a store: `lines.bin` (the lines), `places.bin` (where each begins), `keys.bin` (their keys), `given.bin`
-    (their scores, as many numbers a line as there are columns)."""
+    """Writes a store: `lines.bin` (the lines), `places.bin` (their offsets), `keys.bin` (their keys), `given.bin`
+    (their scores, one for each column of scores)."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -227,7 +225,7 @@ class LineWriter:
         self.count = 0
 
     def add(self, line: Line, key: int, given: tuple[float, ...]) -> None:
-        """Add the next line, the key by which it is told from others, and the scores that the data hold of it."""
+        """Add the next line, its key, and its scores from the data."""
         data = self._encode(line)
         self._place += len(data)
         parts = (data, pack("Q", self._place), pack("Q", key), pack(f"{len(given)}d", *given))
@@ -247,11 +245,11 @@ class LineStore:
     """Reads a store.
 
     Args:
-        folder: where `LineWriter` wrote it.
+        folder: of the `LineWriter`.
 
     Attributes:
-        count: how many lines there are.
-        columns: how many scores the data hold of each.
+        count: number of lines.
+        columns: number of scores of each line.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -278,7 +276,7 @@ class LineStore:
         return [self.lines(number, number + 1)[0] for number in numbers.tolist()]
 
     def given(self, numbers: NDArray[np.integer]) -> Float64s:
-        """The scores that the data hold of single lines, shape (numbers, columns); not a number where there is none."""
+        """The scores of single lines from the data, shape (numbers, columns); NaN if there is none."""
         if not numbers.size:
             return np.zeros((0, self.columns))
         first, last, width = int(numbers[0]), int(numbers[-1]) + 1, 8 * self.columns

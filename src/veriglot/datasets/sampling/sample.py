@@ -1,13 +1,13 @@
-"""A sample of translations for people to annotate, out of tens of millions of lines (HAT, section 2).
+"""A sample of translations for annotation, from tens of millions of lines (HAT, section 2).
 
-Sources are held to a length and a language, and repeats and near-duplicates fall out; every scorer scores what is
-clean; its worst lines and some of its worst percentile are chosen; the sample is split, near-duplicates together.
-Nothing but one number a line is ever in memory.
+Sources are filtered by length and language, and repeats and near-duplicates are dropped; every scorer scores the clean
+lines; its worst lines and some of its worst percentile are chosen; the sample is split, with near-duplicates in one
+part. In memory is at most one number a line.
 
-What HAT (section 2.2) leaves open is decided so: the worst lines are taken for every scorer before any are drawn, and
-what is chosen is not drawn again by whichever scorer. A percentile is a number of lines, 1 in 100 of those scored.
-Ties, and all draws, are decided by a hash of the line's text and the seed, so neither the order of the data nor the
-machine matters.
+Where HAT (section 2.2) is not specific, the rule is this: the worst lines of every scorer are taken before the draws,
+and a chosen line is not drawn again for another scorer. A percentile is a number of lines, 1 in 100 of those scored.
+Ties, and all draws, are decided by a hash of the line's text and the seed, so the result depends neither on the order
+of the data nor on the machine.
 """
 
 from __future__ import annotations
@@ -49,27 +49,27 @@ if TYPE_CHECKING:
 __all__ = ["Account", "MtSample", "Sampling", "mt_sample"]
 
 _VERSION = "mt-sample@1"
-_BATCH = 256  # lines that a scorer is given at a time
-_LINES = 4_096  # that are written at a time
-_SHARD = 10_000  # lines that a process scores before it keeps the scores
-_BLOCK = 1 << 18  # lines whose given scores are read at a time
-_REASONS = 20  # different reasons that a range of lines is counted by; beyond, they are counted together
+_BATCH = 256  # lines in one call of a scorer
+_LINES = 4_096  # lines that are written at once
+_SHARD = 10_000  # lines that a process scores before it stores the scores
+_BLOCK = 1 << 18  # lines whose scores are read at once
+_REASONS = 20  # different reasons that are counted in a range of lines; further ones are counted together
 
 
 class Sampling(Record):
     """How lines are chosen and split; the defaults are HAT's (section 2.2).
 
     Attributes:
-        worst: lines that each scorer gives for being its worst.
-        drawn: lines drawn at random from each scorer's worst percentile, without those that are chosen already.
-        percentile: how many per cent of the lines a scorer scored are its worst percentile, above 0 to 100.
-        most: the greatest number of lines altogether; of more, so many are drawn.
-        parts: name of a part to its size; where fewer lines are chosen than the parts hold, the sizes are shares.
-        near: Jaccard similarity from which two sources, or two targets, come into the same part.
-        seed: of every draw, and of the split.
+        worst: number of worst lines of each scorer.
+        drawn: number of random lines from each scorer's worst percentile, without lines that are already chosen.
+        percentile: per cent of the scored lines that are a scorer's worst percentile, above 0 to 100.
+        most: maximum number of lines in total; from more, this number is drawn.
+        parts: size of each part by name; if fewer lines are chosen than the sum, the sizes are shares.
+        near: Jaccard similarity from which two sources, or two targets, go into the same part.
+        seed: for all random draws, and for the split.
 
     Raises:
-        UsageError: a number out of its range.
+        UsageError: a number is out of its range.
     """
 
     worst: int = 1_000
@@ -90,17 +90,17 @@ class Sampling(Record):
 
 
 class MtSample(Record):
-    """What a sample for translation is made from.
+    """Input and settings of a sample for translation.
 
     Attributes:
         paths: the inputs; see `lines_of`.
-        target: BCP 47 tag of the translations; None where there are none yet.
-        cleaning: what a line has to be.
+        target: BCP 47 tag of the translations; None if there are none yet.
+        cleaning: conditions for clean lines.
         sampling: how lines are chosen and split.
-        columns: what the columns of the data are called.
-        scorers: what each scorer whose worst lines are chosen is called, and what makes it (picklable where several
-            processes score); in their order, after the columns of scores that the data hold.
-        given: whether a higher number speaks against a translation or for it, in each of `columns.given`.
+        columns: names of the columns of the data.
+        scorers: for each scorer its label and a function that makes it (picklable for several processes); they come
+            after the columns of scores in the data.
+        given: for each column of `columns.given`, whether a higher number is worse or better.
     """
 
     paths: tuple[str, ...]
@@ -118,22 +118,22 @@ class MtSample(Record):
 
 
 class ScorerAccount(Record):
-    """What one scorer gave to the sample.
+    """Counts of one scorer.
 
     Attributes:
         scorer: its label.
         direction: of its numbers.
-        scored: lines that it scored.
-        unscored: lines that it did not.
-        reasons: why it did not, with counts.
-        worst: lines that were chosen for being its worst.
-        worst_border: the best number among these; None where there is none.
-        worst_tied: scored lines with just that number; where they are more than fit in, the hash decided.
-        percentile: lines of its worst percentile.
-        percentile_border: the best number among these.
-        percentile_tied: scored lines with just that number.
+        scored: number of scored lines.
+        unscored: number of other lines.
+        reasons: their reasons, with counts.
+        worst: number of chosen worst lines.
+        worst_border: the best score among these; None if there are none.
+        worst_tied: scored lines with exactly that score; if there are too many, the hash decided.
+        percentile: number of lines in the worst percentile.
+        percentile_border: the best score among these.
+        percentile_tied: scored lines with exactly that score.
         drawn: lines that were drawn from the percentile.
-        missing: lines that could not be drawn, because the percentile holds no more.
+        missing: lines that could not be drawn, because the percentile has no more.
         in_sample: lines of the final sample that this scorer chose or drew.
     """
 
@@ -154,22 +154,22 @@ class ScorerAccount(Record):
 
 
 class _Part(Record):
-    """One part of the sample: lines wanted and lines in it, which differ only where groups are too large to fit."""
+    """One part of the sample: requested and actual number of lines, which differ only if groups are too large."""
 
     wanted: int
     lines: int
 
 
 class SampleAccount(Record):
-    """What was chosen.
+    """Counts of the choice.
 
     Attributes:
-        scorers: what each gave.
-        worst: lines that were among the worst of a scorer, each counted once.
-        drawn: lines that were drawn from worst percentiles besides.
-        union: both together.
-        sample: lines of the sample, at most the bound.
-        groups: groups of near-duplicates, lines on their own included.
+        scorers: counts of each.
+        worst: lines that are among the worst of any scorer, each counted once.
+        drawn: further lines, drawn from worst percentiles.
+        union: the sum of both.
+        sample: lines of the sample, limited by `most`.
+        groups: groups of near-duplicates, including single lines.
         largest_group: lines of the largest one.
         parts: by name.
     """
@@ -185,14 +185,14 @@ class SampleAccount(Record):
 
 
 class Account(Record, omit_defaults=True):
-    """The whole account, which `report.json` holds.
+    """The account of a sample, as in `report.json`.
 
     Attributes:
-        signature: one line that says how the sample was made.
+        signature: one line that identifies how the sample was made.
         source: BCP 47 tag of the sources.
-        target: of the translations; None where there are none yet.
-        cleaned: what became of all lines.
-        sample: what was chosen; None where there was nothing to score.
+        target: of the translations; None if there are none yet.
+        cleaned: counts of all lines.
+        sample: counts of the choice; None if there was nothing to score.
     """
 
     signature: str
@@ -213,28 +213,27 @@ def mt_sample(
     rejected: Path | None = None,
     watch: Watch | None = None,
 ) -> Account:
-    """Make a sample for translation, or what is missing of it.
+    """Make a sample for translation, or its missing stages.
 
     Args:
-        order: what from, and how.
-        folder: gets `NAME.jsonl` and `NAME.hat.json` for every part and `report.json`; where no line has a translation,
-            `clean.jsonl` with the clean sources instead of the parts. What is done is kept in `work` in it, as long as
-            it is there.
-        jobs: processes that tell languages.
-        scorer_jobs: processes that score, each with scorers of its own; on Ray 0 for every core.
-        engine: what scores.
-        restart: do again what was done in another way.
-        rejected: a file that gets every line that fell out, with the reason; None for none.
-        watch: told how far it is.
+        order: input and settings.
+        folder: gets `NAME.jsonl` and `NAME.hat.json` for every part and `report.json`; if no line has a translation, it
+            gets `clean.jsonl` with the clean sources instead of the parts. Its folder `work` has the finished stages.
+        jobs: processes for language detection.
+        scorer_jobs: processes for scoring, each with its own scorers; on Ray, 0 for every core.
+        engine: for the scoring.
+        restart: repeat stages with other settings.
+        rejected: a file for every dropped line, with the reason; None for none.
+        watch: callback for progress.
 
     Returns:
-        Every count. The same order gives the same files, byte by byte, whatever the number of processes.
+        All counts. The same order gives byte-identical files for any number of processes.
 
     Raises:
         InputError: no line can be read, no line is clean, or no line has a score.
-        UsageError: the folder was made in another way; another process is making it; lines have translations and there
+        UsageError: the folder has other settings; another process is working in it; lines have translations and there
             is no scorer; or there are scorers and no translations.
-        VeriglotError: a scorer cannot be made, which is tried before anything else.
+        VeriglotError: a scorer cannot be made; this is tried first.
     """
     watch = watch or Watch()
     labels = [*order.columns.given, *(label for label, _ in order.scorers)]
@@ -242,7 +241,7 @@ def mt_sample(
         raise UsageError("Two scorers, or columns of scores, have the same name.", "Name each once.")
     with Lock(folder / "report.json"):
         with connected(engine, scorer_jobs):
-            pass  # that it can be is known before hours of reading
+            pass  # tried before hours of reading
         stages = Stages(folder / "work", restart=restart)
         scorers = [_described(*source) for source in order.scorers]
         was_read = read(stages, order.paths, order.columns, order.cleaning, watch=watch)
@@ -250,7 +249,7 @@ def mt_sample(
         cleaned = clean(stages, was_read, order.cleaning, jobs=jobs, watch=watch)
         account = Account(_signature(order, stages), order.cleaning.language, order.target, cleaned)
         of_sample = {**asdict(order.sampling), "scorers": labels}
-        if was_read.translated:  # a sample is not replaced by another one unasked
+        if was_read.translated:  # do not replace a sample by another one without a request
             stages.check("sample", of_sample, after="near")
         _clear(folder)
         near = stages.path("near")
@@ -273,7 +272,7 @@ def mt_sample(
 
 
 def _check(order: MtSample, lines: int, translated: int) -> None:
-    """Refuse an order that does not fit what was read."""
+    """Raise an error if the order does not fit the data."""
     if translated and not (order.scorers or order.given):
         raise UsageError(
             "The lines have translations, and nothing scores them.",
@@ -305,7 +304,7 @@ def _check_clean(cleaned: Cleaned) -> None:
 
 
 def _clear(folder: Path) -> None:
-    """Remove what an earlier run put out, so that nothing of two runs stands side by side."""
+    """Remove output of an earlier run, so that files of two runs are never mixed."""
     report = folder / "report.json"
     if report.exists():
         before = msgspec.json.decode(report.read_bytes(), type=Account)
@@ -316,7 +315,7 @@ def _clear(folder: Path) -> None:
 
 
 def _signature(order: MtSample, stages: Stages) -> str:
-    """One line for the whole sample; the settings themselves go in by their hash."""
+    """One line for the whole sample, with a hash of the settings."""
     cleaning, sampling = (
         msgspec.json.encode(settings, order="deterministic") for settings in (order.cleaning, order.sampling)
     )
@@ -331,14 +330,14 @@ def _signature(order: MtSample, stages: Stages) -> str:
     )
 
 
-# A number for every clean line, from a scorer or from a column of the data.
+# A score for every clean line, from a scorer or from a column of the data.
 
 
 @dataclass(frozen=True)
 class Scored:
-    """What one scorer said of all lines, and why it did not score others, with counts.
+    """The scores of one scorer for all lines, and reasons for missing ones, with counts.
 
-    `values` reads the scores of all lines, not a number where a line was not scored.
+    `values` reads the scores of all lines, NaN for lines without a score.
     """
 
     label: str
@@ -348,13 +347,13 @@ class Scored:
 
 
 def _described(label: str, make: Callable[[], Scorer]) -> tuple[str, Callable[[], Scorer], Direction, str]:
-    """Make the scorer, and let it go: one that cannot be made says so at once, and no two are in memory."""
+    """Make the scorer, and free it: errors appear at once, and at most one scorer is in memory."""
     scorer = make()
     return label, make, scorer.direction, scorer.signature
 
 
 def _given_scores(store: LineStore, near: Path, order: MtSample, number: int) -> Scored:
-    """Those of column `number`, which the data hold."""
+    """The scores of column `number` of the data."""
     clean_lines = np.load(near / "kept.npy", mmap_mode="r")
 
     def values() -> Float64s:
@@ -377,7 +376,7 @@ def _run_scorer(
     where: Literal["local", "ray"],
     watch: Watch,
 ) -> Scored:
-    """The scores of all clean lines, or those of an earlier run; the scorer is made again only where lines are left."""
+    """The scores of all clean lines, or those of an earlier run; the scorer is made again only if lines are left."""
     clean_lines = stages.path("near") / "kept.npy"
     name = f"scores-{re.sub(r'[^A-Za-z0-9.-]+', '_', label)[:40]}-{digest([label])[:8]}"
     shards = Shards(stages.path(name) / "shards", len(np.load(clean_lines, mmap_mode="r")), _SHARD)
@@ -406,7 +405,7 @@ class _ScorerWorker:
         self._scorer, self._languages, self._batch = make(), languages, batch
 
     def __call__(self, start: int, stop: int) -> tuple[dict[str, Numbers], dict[str, int]]:
-        """Array `values`, not a number where a line was not scored; notes count why it was not."""
+        """Array `values`, NaN for lines without a score; notes count the reasons."""
         values = np.full(stop - start, np.nan)
         notes = Counter[str]()
         for first in range(start, stop, self._batch):
@@ -436,7 +435,7 @@ def _translation(line: Line, id_: str, languages: tuple[str, str]) -> Sample:
 
 @dataclass(frozen=True)
 class Choice:
-    """The numbers of the lines that were chosen, ascending, and for each the step in which each scorer chose it.
+    """The numbers of the chosen lines, ascending, and for each the step in which each scorer chose it.
 
     `worst` counts the lines of the first step, each once, and `drawn` those that the second added.
     """
@@ -449,7 +448,7 @@ class Choice:
 
 
 def choose(scored: Sequence[Scored], keys: UInt64s, sampling: Sampling) -> Choice:
-    """Choose lines by the numbers of each scorer, whose order counts in the second step; keys decide ties and draws."""
+    """Choose lines by the scores; the order of scorers matters in the second step; keys decide ties and draws."""
     ranked = [_worst_of(scorer, keys, sampling) for scorer in scored]
     chosen: dict[int, dict[str, Literal["worst", "drawn"]]] = {}
     for worst, account in ranked:
@@ -477,23 +476,23 @@ def choose(scored: Sequence[Scored], keys: UInt64s, sampling: Sampling) -> Choic
 
 
 def _salted(seed: int, *words: str) -> np.uint64:
-    """What sets the hashes of one draw apart from those of another."""
+    """A salt, so that draws are independent of each other."""
     return np.uint64(key_of(str(seed), *words))
 
 
 def _drawn(lines: Int64s, keys: UInt64s, count: int, salt: np.uint64) -> Int64s:
-    """So many of the lines at random, by the hash of their keys."""
+    """`count` random lines, by the hash of their keys."""
     return lines[np.argsort(mixed(keys[lines] ^ salt), kind="stable")[:count]]
 
 
 def _worst_of(scored: Scored, keys: UInt64s, sampling: Sampling) -> tuple[Int64s, ScorerAccount]:
-    """The worst lines, the worst first, as many as either step may take; their account."""
+    """The worst lines, the worst first, as many as both steps can need; and their account."""
     values = scored.values()
     finite = np.flatnonzero(np.isfinite(values))
     percentile = math.ceil(len(finite) * sampling.percentile / 100)
     count = min(len(finite), max(sampling.worst, percentile))
     badness = values[finite] if scored.direction is Direction.HIGHER_IS_WORSE else -values[finite]
-    among = badness >= (np.partition(badness, -count)[-count] if count else np.inf)  # only these are put in order
+    among = badness >= (np.partition(badness, -count)[-count] if count else np.inf)  # only these are sorted
     candidates = finite[among]
     ties = mixed(keys[candidates] ^ _salted(sampling.seed, "ties", scored.label))
     ranked = candidates[np.lexsort((ties, -badness[among]))][:count]
@@ -519,9 +518,9 @@ def _worst_of(scored: Scored, keys: UInt64s, sampling: Sampling) -> tuple[Int64s
 def split(groups: Int64s, keys: UInt64s, parts: Mapping[str, int], seed: int) -> list[str]:
     """The part of each line.
 
-    A hash of a group's least key decides its part; where that has no room left for all of it, the part with the most
-    room takes it. Lines on their own then fill the parts in the order of their hashes. So the sizes are exact unless
-    groups are too large for that, and a line's place does not depend on the order of the data.
+    A hash of a group's smallest key decides its part; if that has no room for all of it, the group goes to the part
+    with the most room. Single lines then fill the parts in the order of their hashes. So the sizes are exact unless
+    groups are too large, and a line's part does not depend on the order of the data.
     """
     if not len(groups):
         return []
@@ -582,7 +581,7 @@ def _sample(order: MtSample, scored: Sequence[Scored], folder: Path, near: Path,
 
 
 def _name_of(line: Line, paths: Sequence[str]) -> str:
-    """A line's id: as the data have it, or the name of its file and its number there."""
+    """A line's id: from the data, or the name of its file and its number there."""
     return line.id or f"{Path(paths[line.file]).stem}-{line.number}"
 
 
@@ -591,9 +590,9 @@ def _samples_of(
 ) -> list[Sample]:
     """The chosen lines as samples.
 
-    `meta.sampling` holds the scores by scorer (None where a line was not scored), by which scorers it was chosen and in
-    which step, its file and its number there, and, where there are near ones, the id of the first line of its group.
-    An id that occurs twice gets the number of its file and line as well.
+    `meta.sampling` has the scores by scorer (None if a line has none), the scorers that chose the line with their
+    steps, its file and its number there, and for near-duplicates the id of the first line of the group. An id that
+    occurs twice gets the number of its file and line as a suffix.
     """
     names = [_name_of(line, order.paths) for line in lines]
     times = Counter(names)
@@ -619,7 +618,7 @@ def _samples_of(
 def _write_lines(
     path: Path, store: LineStore, numbers: NDArray[np.integer], order: MtSample, drop_reasons: UInt8s | None = None
 ) -> None:
-    """Write sources with their ids as JSON lines that a translator can add to; of lines that fell out, all and why."""
+    """Write sources with their ids as JSON lines for a translator; or all dropped lines with their reasons."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open_whole(path) as stream:
         for start in range(0, len(numbers), _LINES):

@@ -1,1 +1,1 @@
-"""Errors put into texts by a model, and the check that every silver row has to pass, whoever made it."""
+"""Errors that a model inserts into texts, and the check of every silver row."""

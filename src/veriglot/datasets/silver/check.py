@@ -1,7 +1,7 @@
-"""The check of silver data: the changes between two texts, the spans of a reply, and each fault by its name.
+"""The check of silver data: changes between two texts, spans of a reply, and each violation with its name.
 
-Pure functions over texts, for errors that a model put in and for those made by rule. Whether the evidence really does
-not support an error is for a detector or a model to say (`job.py`); what the texts alone tell of it is said here.
+Pure functions over texts, for errors by models and by rule. Whether the evidence really does not support an error is
+checked by a detector or a model (`job.py`); here are only checks of the texts.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ __all__ = ["Change", "Edited", "Violation", "check"]
 
 
 class Change(Record, order=True):
-    """One error that was put into a text. Offsets are half-open, in code points.
+    """One error that was inserted into a text. Offsets are half-open, in code points.
 
     Attributes:
-        start, end: the error, in the edited text; equal where something was taken out and nothing put in its place.
-        old_start, old_end: what stood there, in the original; equal where something was put between.
+        start, end: the error, in the edited text; equal for a deletion.
+        old_start, old_end: the replaced text, in the original; equal for an insertion.
         type: a type of the taxonomy.
     """
 
@@ -44,7 +44,7 @@ class Change(Record, order=True):
 
 
 class Edited(Record):
-    """A text and what makes it different from the original.
+    """An edited text with its changes from the original.
 
     Attributes:
         original: the text without errors.
@@ -58,13 +58,13 @@ class Edited(Record):
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """The errors as spans of the text, without white space at their edges; what was only taken out has none."""
+        """The errors as spans of the text, without white space at their edges; deletions have none."""
         ranges = ((change.type, *trimmed(self.text, change.start, change.end)) for change in self.changes)
         return tuple(Span(start, end, type_, text=self.text[start:end]) for type_, start, end in ranges if start < end)
 
     @property
     def restored(self) -> str:
-        """The text with what stood there before put back; equal to `original` if nothing else was changed."""
+        """The text with the replaced text restored; equal to `original` if nothing else was changed."""
         parts = []
         read = 0
         for change in self.changes:
@@ -73,11 +73,11 @@ class Edited(Record):
         return "".join([*parts, self.text[read:]])
 
     def then(self, text: str, changes: Sequence[Change]) -> Edited | None:
-        """With further errors; None where one of them touches an error that is there already.
+        """The text with further errors; None if one of them touches an existing error.
 
         Args:
             text: the text with all of them.
-            changes: the further ones, in order; what stood there before are places of this text.
+            changes: the further ones, in order; their old offsets are in this object's text.
         """
         if any(_touches(new, change) for new in changes for change in self.changes):
             return None
@@ -91,17 +91,17 @@ class Edited(Record):
         return Edited(self.original, text, tuple(sorted([*before, *after])))
 
     def without(self, places: Collection[int]) -> Edited:
-        """With some errors taken out again, by their places in `changes`."""
+        """The text without some of the errors, by their indices in `changes`."""
         changes = [change for number, change in enumerate(self.changes) if number not in places]
         return Edited.of(self.original, [(c, self.text[c.start : c.end]) for c in changes])
 
     def _originally(self, offset: int) -> int:
-        """The place of the original that a place outside all errors belongs to."""
+        """The offset in the original of an offset outside all errors."""
         return offset + sum((c.old_end - c.old_start) - (c.end - c.start) for c in self.changes if c.end <= offset)
 
     @classmethod
     def of(cls, original: str, put: Iterable[tuple[Change, str]]) -> Edited:
-        """The original with texts put in the places `[old_start, old_end)` of changes, in order and not overlapping."""
+        """The original with new texts in the ranges `[old_start, old_end)` of changes, in order and not overlapping."""
         parts = []
         changes = []
         read = written = 0
@@ -115,23 +115,23 @@ class Edited(Record):
 
 
 def _touches(new: Change, earlier: Change) -> bool:
-    """Whether a further error lies on one that is there; where one is put in beside it, it does not."""
+    """Whether a further error overlaps an existing one; an insertion next to it does not."""
     if new.old_start == new.old_end:
         return earlier.start < new.old_start < earlier.end
     return new.old_start < earlier.end and earlier.start < new.old_end
 
 
 def _moved(changes: Sequence[Change], offset: int) -> int:
-    """How far further errors push a place of the text that they were put into."""
+    """By how many code points further errors move an offset of the earlier text."""
     return sum((c.end - c.start) - (c.old_end - c.old_start) for c in changes if c.old_end <= offset)
 
 
 def changes_of(original: str, text: str, spans: Sequence[Span]) -> list[Change] | None:
-    """The changes that make `text` of `original`, if it differs in its spans alone; None where it does not.
+    """The changes from `original` to `text`, if they differ only in the spans; else None.
 
-    What stands between the spans is looked for in the original, in order. Where it stands several times, the place is
-    taken that makes what was replaced most nearly as long as what replaced it. White space beside a span may differ,
-    since whoever puts a sentence in puts a space in too; it is then part of the change.
+    The text between the spans is searched for in the original, in order. If it occurs several times, the occurrence is
+    taken that makes old and new text most similar in length. White space next to a span may differ, because an inserted
+    sentence comes with a space; it is then part of the change.
 
     Args:
         original: the text before.
@@ -158,7 +158,7 @@ def changes_of(original: str, text: str, spans: Sequence[Span]) -> list[Change] 
 
 
 def _unmarked_ranges(text: str, spans: Sequence[Span]) -> list[tuple[int, int]]:
-    """The places between the spans, without the white space beside them."""
+    """The ranges between the spans, without the white space next to spans."""
     between = [(before.end, after.start) for before, after in pairwise(spans)]
     first = (0, len(text[: spans[0].start].rstrip()))
     last = (len(text) - len(text[spans[-1].end :].lstrip()), len(text))
@@ -166,7 +166,7 @@ def _unmarked_ranges(text: str, spans: Sequence[Span]) -> list[tuple[int, int]]:
 
 
 def _shrunk(original: str, text: str, change: Change) -> Change:
-    """The change without the white space at its edges that stood there before too."""
+    """The change without unchanged white space at its edges."""
     start, end, old_start, old_end, type_ = msgspec.structs.astuple(change)
     while start < end and old_start < old_end and text[start].isspace() and text[start] == original[old_start]:
         start, old_start = start + 1, old_start + 1
@@ -176,7 +176,7 @@ def _shrunk(original: str, text: str, change: Change) -> Change:
 
 
 def _places(original: str, pieces: list[str], lengths: list[int]) -> list[int] | None:
-    """Where each piece begins in the original: the first at its beginning, the last at its end, the others between."""
+    """The offset of each piece in the original: the first at the beginning, the last at the end, others in between."""
     first, *middle, last = pieces
     end = len(original) - len(last)
     if not original.startswith(first) or not original.endswith(last) or len(first) > end:
@@ -197,33 +197,33 @@ def _places(original: str, pieces: list[str], lengths: list[int]) -> list[int] |
 
 
 def _nearest(original: str, piece: str, earliest: int, most: int, wanted: int) -> int:
-    """The place of a piece between `earliest` and `most` (its latest one) that is nearest to `wanted`."""
+    """The offset of a piece between `earliest` and `most` (its latest one) that is nearest to `wanted`."""
     middle = min(most, max(wanted, earliest))
     before = original.rfind(piece, earliest, middle + len(piece))
     after = original.find(piece, middle, most + len(piece))
     return min((start for start in (before, after) if start >= 0), key=lambda start: abs(start - wanted))
 
 
-# Seams: places where an edit left old and new text run together ("RomeParis", "in 1950.He").
+# Seams: positions at which an edit joined old and new text ("RomeParis", "in 1950.He").
 #
-# The published silver sets are full of them, and a detector that learns from them learns to see the seam. Unlike
-# `text.noise`, which has nothing but the marked text, this knows what stood there before.
+# The published silver data sets have many of them, and a detector that is trained on them learns to recognise seams.
+# Unlike `text.noise`, which has only the marked text, this code knows the replaced text.
 
 
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 _CLOSING = re.compile(r"[.!?…,;:\u0964\u06d4\u061f\u060c\u061b]")
-_SHORTEST = 2  # code points of the old word: shorter ones begin or end any other
-_REST = 4  # code points beside the old word, where they are no known word: fewer may be an ending
+_SHORTEST = 2  # code points of the old word: shorter ones are the beginning or end of many others
+_REST = 4  # code points of an unknown rest beside the old word: fewer may be an ending
 
 
 def _word_edges(text: str, language: str) -> tuple[frozenset[int], list[tuple[int, int]]]:
-    """The places inside words of a text, and the words."""
+    """The offsets inside words of a text, and the words."""
     bounds = words(text, language)
     return frozenset(offset for start, end in bounds for offset in range(start + 1, end)), bounds
 
 
 def _inner_seam(old: str, new: str, known: frozenset[str], *, spaced: bool) -> str:
-    """The part of `new` that is a word of `old` with another one run into it; empty where there is none."""
+    """The part of `new` in which a word of `old` is joined with another one; empty if there is none."""
     if not spaced:
         before, after = fold(old).strip(), fold(new).strip()
         joined = after.startswith(before) or after.endswith(before)
@@ -251,7 +251,7 @@ def _runs_into(old: str, word: str, known: frozenset[str]) -> bool:
 
 
 def _edge_seam(original: str, text: str, change: Change, inside: tuple[frozenset[int], frozenset[int]]) -> str:
-    """What of the edited text runs together at the edges of a change and did not before; empty where nothing does."""
+    """Text that an edit joined at the edges of a change; empty if there is none."""
     for offset, old in ((change.start, change.old_start), (change.end, change.old_end)):
         if not 0 < offset < len(text) or change.start == change.end:
             continue
@@ -265,7 +265,7 @@ def _edge_seam(original: str, text: str, change: Change, inside: tuple[frozenset
 
 
 def _unparted(text: str, offset: int) -> bool:
-    """Whether a letter stands right after the end of a sentence or a clause."""
+    """Whether a letter directly follows the end of a sentence or a clause."""
     if not 0 < offset < len(text) or not _CLOSING.match(text[offset - 1]):
         return False
     return bool(kind_table()[code_points(text[offset])][0] & Kind.LETTER)
@@ -275,27 +275,27 @@ _MARKUP = re.compile(
     r"</?[A-Za-z_]{1,20}/?>|\*\*|```|__\w|\[/?(?:mark|delete|entity|relation|contradictory|invented|subjective|unverifiable)\]",
     re.IGNORECASE,
 )
-_SCRIPT_SHARE = 0.02  # of the original's letters: a script that has this share may stand in an error too
-_LONG = 30  # letters from which the language of a piece can be told
+_SCRIPT_SHARE = 0.02  # minimum share of the original's letters for a further script that an error may have
+_LONG = 30  # letters from which the language of a part can be detected
 _LONG_IDEOGRAPHIC = 10
 _SURE = 0.8
-_QUOTED = 12  # code points: a shorter sentence may stand anywhere
+_QUOTED = 12  # code points: shorter sentences occur anywhere
 _IDEOGRAPHIC = frozenset({"Hani", "Hira", "Kana", "Hang", "Bopo"})
 
 
 class Violation(Record, omit_defaults=True):
-    """One thing that speaks against an edited text, a reply or a passage.
+    """A problem of an edited text, a reply or a passage.
 
     Attributes:
-        reason: of `check`: `nothing` (there is no error in it), `type` (of a type that was not asked for), `overlap`
-            (errors cross, or are out of order), `outside` (the text differs outside its errors), `deleted` (something
-            was taken out and nothing put there), `empty` (an error without a letter or digit), `unchanged` (an error
-            that says what stood there before), `glued` (old and new text run together), `markup` (tags or marks are
-            left in the text), `garbled` (it loops, or holds signs for unknown characters), `script`, `language` (other
-            than the text's own), `too_much` (more was changed than may be), `supported` (the evidence says it, word for
-            word). Replies, passages and judges have further ones; see `read_reply`, `seed_fault` and `Support`.
-        detail: the same in words, with what it is about.
-        start, end: where in the edited text; both 0 where it is about the whole.
+        reason: of `check`: `nothing` (there is no error), `type` (of a type that was not requested), `overlap` (errors
+            overlap, or are out of order), `outside` (the text differs outside its errors), `deleted` (a deletion
+            without new text), `empty` (an error without a letter or digit), `unchanged` (an error equal to the replaced
+            text), `glued` (old and new text are joined), `markup` (tags or marks are left in the text), `garbled` (it
+            loops, or has replacement characters), `script`, `language` (different from the text's own), `too_much` (too
+            much was changed), `supported` (the evidence has the sentence verbatim). Replies, passages and judges have
+            further ones; see `read_reply`, `seed_fault` and `Support`.
+        detail: the reason as a sentence, with the text.
+        start, end: range in the edited text; both 0 if the problem is the whole text.
     """
 
     reason: str
@@ -305,7 +305,7 @@ class Violation(Record, omit_defaults=True):
 
 
 def reply_fault(answer: str, finish: str) -> Violation | None:
-    """Why a model's answer says nothing at all: `held_back`, `cut` or `no_text`; None where it says something."""
+    """Why a model's answer is unusable: `held_back`, `cut` or `no_text`; None if it is usable."""
     if finish == "filter":
         return Violation("held_back", "the provider held the reply back")
     if finish == "length":
@@ -323,14 +323,14 @@ def check(
     types: Collection[str] | None = None,
     most_changed: float = 1.0,
 ) -> list[Violation]:
-    """Everything that is wrong with a text into which errors were put; empty where nothing is.
+    """All problems of a text with inserted errors; empty if there are none.
 
     Args:
         edited: the text, with its errors in order.
         language: BCP 47 tag of the text.
-        evidence: the passages that the text is held against.
-        types: the types that errors may have; None for any.
-        most_changed: the share of the original, 0 to 1, that may have been replaced.
+        evidence: the passages of the text's evidence.
+        types: the allowed types of errors; None for any.
+        most_changed: maximum share of the original, 0 to 1, that may be replaced.
     """
     if not edited.changes:
         return [Violation("nothing", "no error was put into the text")]
@@ -401,7 +401,7 @@ def _faults(
     spaced: bool,
     identified: bool,
 ) -> Iterator[tuple[str, str]]:
-    """What is wrong with one error, by itself."""
+    """Problems of one error by itself."""
     if not new:
         yield "deleted", f"{old!r} was taken out, and nothing put in its place"
         return
@@ -436,12 +436,12 @@ def _in_text(edited: Edited, language: str) -> Iterator[Violation]:
 
 
 def _plain(text: str) -> str:
-    """Words alone, folded, with one space between."""
+    """Case-folded words with one space between them."""
     return " ".join(folded_words(text))
 
 
 def _scripts(original: str, evidence: Sequence[str], language: str) -> frozenset[str]:
-    """The scripts that an error may be written in: the language's own, and those that the texts hold."""
+    """The scripts that an error may have: the language's own, and those in the texts."""
     entry = find_language(language)
     own = entry.scripts if entry is not None else frozenset[str]()
     shares = [script_shares(original), *map(script_shares, evidence)]
@@ -449,7 +449,7 @@ def _scripts(original: str, evidence: Sequence[str], language: str) -> frozenset
 
 
 def _is_identified(original: str, language: str) -> bool:
-    """Whether the original is recognised as what it is: otherwise nothing follows from what the errors look like."""
+    """Whether language detection recognises the original; otherwise it is not used for the errors."""
     identified = identify(original)
     return identified is not None and same_language(identified.tag, language)
 
@@ -466,7 +466,7 @@ def _other_language(new: str, language: str) -> str:
 
 
 def _quote_of(evidence_text: str, text: str, change: Change, language: str) -> str:
-    """The sentence of an error, if the evidence has it word for word; empty otherwise."""
+    """The sentence of an error, if the evidence has it verbatim; empty otherwise."""
     for start, end in sentences(text, language):
         if start < change.end and change.start < end:
             sentence = _plain(text[start:end])

@@ -1,4 +1,4 @@
-"""Errors injected by a model: prompts and tasks, replies read as edits of the passage, and faults by their name."""
+"""Error injection by a model: prompts and tasks, replies parsed as edits of the passage, and named violations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Literal
 
-from veriglot.datasets.generation import LanguageModel, in_its_language
+from veriglot.datasets.generation import LanguageModel, with_language
 from veriglot.datasets.prompts import filled, load_prompts
 from veriglot.datasets.quality import is_repetitive, refuses
 from veriglot.datasets.silver.check import Change, Edited, Violation, changes_of, reply_fault
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 __all__ = ["Injector", "Order", "Task", "bare", "read_reply", "seed_fault", "tasks"]
 
 
-# Where an edited text differs from the original, word by word.
+# Word-level differences between an edited text and the original.
 
 
-_BRIDGE = 2  # words or signs between something that was taken out and what was put in for it
+_BRIDGE = 2  # tokens between a deletion and the insertion that replaces it
 
 
 def differing(original: str, text: str, type_: str, language: str) -> list[Span] | None:
-    """The spans of `text` whose words and signs do not stand in the original, in order; empty where all do."""
+    """The spans of `text` whose words or signs differ from the original; None if a deletion has no new text."""
     before, after = _tokens(original, language), _tokens(text, language)
     matcher = SequenceMatcher(None, [original[s:e] for s, e in before], [text[s:e] for s, e in after], autojunk=False)
     spans = []
@@ -50,7 +50,7 @@ def differing(original: str, text: str, type_: str, language: str) -> list[Span]
 
 
 def _joined(matcher: SequenceMatcher[str]) -> Iterator[tuple[int, int]]:
-    """The differing ranges of tokens of the edited text; where text is gone, with what was put in beside it."""
+    """The differing ranges of tokens of the edited text; a deletion is joined with the insertion next to it."""
     pending: tuple[int, int] | None = None
     for operation, _, _, start, end in matcher.get_opcodes():
         if operation == "equal":
@@ -67,7 +67,7 @@ def _joined(matcher: SequenceMatcher[str]) -> Iterator[tuple[int, int]]:
 
 
 def _tokens(text: str, language: str) -> list[tuple[int, int]]:
-    """Words, and each other character that is no white space."""
+    """Words, and every other single character that is not white space."""
     tokens = []
     read = 0
     for start, end in [*words(text, language), (len(text), len(text))]:
@@ -78,8 +78,8 @@ def _tokens(text: str, language: str) -> list[tuple[int, int]]:
     return tokens
 
 
-def narrowed(original: str, text: str, change: Change, language: str) -> Change:
-    """The change without the words at its edges that stood there before, so that it marks what is wrong alone."""
+def trim_unchanged_words(original: str, text: str, change: Change, language: str) -> Change:
+    """The change without unchanged words at its edges, so that it marks only the error."""
     old = [
         (change.old_start + s, change.old_start + e)
         for s, e in words(original[change.old_start : change.old_end], language)
@@ -98,12 +98,12 @@ def narrowed(original: str, text: str, change: Change, language: str) -> Change:
     end, old_end = (new[-tail - 1][1], old[-tail - 1][1]) if tail else (change.end, change.old_end)
     between = (original[change.old_start : old_start], original[old_end : change.old_end])
     if between != (text[change.start : start], text[end : change.end]):
-        return change  # what would be left outside is not the original's, letter by letter
+        return change  # the text outside would differ from the original
     return Change(start, end, old_start, old_end, change.type)
 
 
 REPLACING = frozenset({"entity", "relation"})
-_HARMLESS = frozenset({"capitalised", "misspelt", "malformed"})  # faults of a tag that leave no doubt where it stands
+_HARMLESS = frozenset({"capitalised", "misspelt", "malformed"})  # faults of a tag with a clear position
 _FENCE = re.compile(r"\A```[a-z]*\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _LABEL = re.compile(
     r"\A\s*(?:\**(?:edited(?: (?:text|passage|sentence))?|passage|output|answer)\**\s*[:：]\**)\s*", re.I
@@ -117,17 +117,17 @@ def read_reply(
 ) -> Edited | Violation:
     """The passage with the errors of a reply.
 
-    What is not an error is the passage's own, letter by letter: letters that the reply writes in another case or form
-    are put back; any other difference is a violation: `no_text` (nothing, or no word), `refused` (the model declines),
-    `held_back` (by its provider), `cut` (at its length), `tags` (broken ones, so that nobody knows what is marked),
-    `type` (another one than was asked for), `overlap` (nested or crossing tags), `deleted` (something is gone and
-    nothing marked there), `nothing` (no error was put in), `outside` (what is not marked is not the passage).
+    Outside errors the text is exactly that of the passage: letters in another case or form are restored; any other
+    difference is a violation: `no_text` (nothing, or no word), `refused` (the model declines), `held_back` (by its
+    provider), `cut` (at the token limit), `tags` (broken tags, so that the marked text is unclear), `type` (another
+    type than requested), `overlap` (nested or crossing tags), `deleted` (an unmarked deletion), `nothing` (no error was
+    inserted), `outside` (unmarked text differs from the passage).
 
     Args:
-        passage: what the model was given.
-        reply: what it said.
-        type_: the type of error that was asked for.
-        form: how it was asked to say what it changed.
+        passage: the text that the model got.
+        reply: its reply.
+        type_: the requested type of error.
+        form: the requested form of the reply.
         taxonomy: of the type.
         language: BCP 47 tag of the passage.
     """
@@ -135,7 +135,7 @@ def read_reply(
     fault = reply_fault(answer, reply.finish)
     if fault is not None:
         return fault
-    if form == "plain" and refuses(answer, language):  # anything else is a text that differs
+    if form == "plain" and refuses(answer, language):  # everything else is compared with the passage
         return Violation("refused", f"the model declines: {answer[:120]!r}")
     faults = []
     for candidate in _candidates(answer, passage):
@@ -151,7 +151,7 @@ def read_reply(
 
 
 def bare(text: str) -> str:
-    """A reply without what models put around a text: thoughts, fences, a label, quotation marks."""
+    """A reply without typical additions of models: reasoning, code fences, a label, quotation marks."""
     text = split_thoughts(text)[1].strip()
     fenced = _FENCE.match(text)
     text = fenced[1].strip() if fenced else text
@@ -162,7 +162,7 @@ def bare(text: str) -> str:
 
 
 def _candidates(answer: str, passage: str) -> Iterator[str]:
-    """The reply, and what is left of it without a sentence of the model's own before and after the passage."""
+    """The reply, and variants without a sentence of the model's own before or after the passage."""
     quoted = passage[:1] in _QUOTES and answer[:1] == passage[:1]
     whole = answer if quoted else bare(answer)
     yield whole
@@ -196,7 +196,7 @@ def _tagged(passage: str, answer: str, type_: str, taxonomy_name: str, language:
 
 def _plain(passage: str, answer: str, type_: str, taxonomy_name: str, language: str) -> Edited | Violation:
     text = _TYPED.sub("", answer).strip()
-    exchanging = taxonomy_name == "halluverse"  # none of whose types adds a sentence; some of FAVA's do
+    exchanging = taxonomy_name == "halluverse"  # none of its types adds a sentence; some of FAVA's do
     more = len(sentences(text, language)) > max(1, len(sentences(passage, language)))
     if text.count("\n") > passage.count("\n") or (exchanging and more):
         return Violation("outside", f"the reply says more than the edited text: {text[:120]!r}")
@@ -213,19 +213,19 @@ def _plain(passage: str, answer: str, type_: str, taxonomy_name: str, language: 
 
 
 def _put(passage: str, text: str, spans: Sequence[Span], language: str) -> Edited | Violation:
-    """The passage with spans of another text put into it, if that text is otherwise the same."""
+    """The passage with the spans of another text, if the rest of that text is the same."""
     changes = changes_of(passage, text, spans) or changes_of(fold(passage), fold(text), spans)
     if not changes:
         return Violation("outside", f"what is not marked is not the passage: {text[:120]!r}")
     exact = Edited.of(passage, [(change, text[change.start : change.end]) for change in changes])
     narrow = [
-        narrowed(passage, exact.text, change, language) if change.type in REPLACING else change
+        trim_unchanged_words(passage, exact.text, change, language) if change.type in REPLACING else change
         for change in exact.changes
     ]
     return Edited(passage, exact.text, tuple(narrow))
 
 
-# The prompts of injection: what stands in `prompts/injection.toml`, filled in.
+# The prompts of injection: texts of `prompts/injection.toml` with filled slots.
 
 
 Form = Literal["tags", "plain"]
@@ -244,7 +244,7 @@ def _examples(examples: list[tuple[str, str]], form: Form) -> str:
     ).strip()
 
 
-# Seed passages: what errors are put into, which ought to be right itself.
+# Seed passages: the texts for the errors, which should be correct themselves.
 
 
 Order = Literal["given", "shuffled"]
@@ -253,11 +253,11 @@ _FEWEST_WORDS = 3
 
 
 class Task(Record):
-    """A seed and what is to become of it.
+    """A seed with its planned errors.
 
     Attributes:
-        id: the seed's.
-        seed: its language is set.
+        id: of the seed.
+        seed: has a language.
         types: the types of errors: all of them one after another (fava), or one a sentence, in turn (HalluVerse25);
             empty for a row that stays clean.
     """
@@ -276,20 +276,20 @@ def tasks(
     clean: float = 0.0,
     seed: int | None = None,
 ) -> Iterator[Task | FailedRow]:
-    """What is to become of each seed; nothing is held but a counter per language.
+    """The planned errors of each seed; memory is one counter per language.
 
     Args:
-        seeds: samples with a response, which is the passage, or with evidence that a passage can be made from.
+        seeds: samples with a response, which is the passage, or with evidence from which a passage can be made.
         types: of the errors, in the order of the rounds.
-        turns: one type a sentence, drawn at random and balanced: each run of as many sentences of a language as there
-            are types gets each once (HalluVerse25, 3.2); otherwise every passage gets all of them (mFAVA, 3.1).
+        turns: one type a sentence, random and balanced: each run of as many sentences of a language as there are types
+            has each once (HalluVerse25, 3.2); otherwise every passage gets all of them (mFAVA, 3.1).
         order: `shuffled` draws the order of the rounds for each passage.
         clean: the share of the seeds, 0 to 1, that stay without errors; exact for each language, to one seed.
-        seed: of the draws.
+        seed: for all random draws.
 
     Yields:
-        A `Task`, or a `FailedRow` for a seed that nothing can be made of: no text at all, or a language that is
-        neither stated nor to be told. Nothing is set to English.
+        A `Task`, or a `FailedRow` for an unusable seed: without text, or with a language that is neither given nor
+        detectable. There is no default of English.
     """
     counts = Counter[str]()
     dirty = Counter[str]()
@@ -312,7 +312,7 @@ def tasks(
 
 
 def _drawn(types: Sequence[str], key: str, turn: int) -> tuple[str, ...]:
-    """The types of the sentences of a passage, to be gone through again and again, from the `turn`-th draw on."""
+    """The types of the sentences of a passage, in a cycle, from draw number `turn` on."""
     block, offset = divmod(turn, len(types))
     first = _shuffled(types, f"{key} {block}")
     return (*first[offset:], *first[:offset])
@@ -327,17 +327,17 @@ def _usable(seed: Sample) -> Sample | FailedRow:
     if not seed.response.strip() and not evidence:
         return FailedRow("the seed has neither a response nor evidence", field="evidence", id=seed.id)
     texts = (seed.response, seed.question or "", *(passage.text for passage in seed.evidence))
-    return in_its_language(seed, texts, "the seed states no language, and its text does not tell")
+    return with_language(seed, texts, "the seed states no language, and its text does not tell")
 
 
 def seed_fault(passage: str, seed: Sample, finish: str = "stop") -> Violation | None:
-    """Why a passage is no seed; None where nothing speaks against it.
+    """Why a passage is not a seed; None if it is.
 
     Reasons: `no_text`, `refused`, `held_back`, `cut`, `language`, `repetitive`, `garbled`, `markup`.
 
     Args:
         passage: the text.
-        seed: the sample that it belongs to, with its language.
+        seed: the sample of the passage, with its language.
         finish: why its reply ended.
     """
     tag = seed.language or ""
@@ -362,14 +362,14 @@ def seed_fault(passage: str, seed: Sample, finish: str = "stop") -> Violation | 
 
 
 class Injector(LanguageModel, kw_only=True):
-    """The model that puts errors into passages, and how.
+    """The model that inserts errors into passages, with its settings.
 
     Attributes:
         taxonomy: `fava` or `halluverse`.
         types: of the errors; empty for all of the taxonomy.
-        form: how the model says what it changed: with `tags`, or by writing the edited text alone (`plain`), in which
-            case the spans are where it differs. Halluverse's way is `plain`.
-        attempts: how often an error of one type is asked for, until one passes; at least 1.
+        form: how the model marks its changes: with `tags`, or not at all: it writes only the edited text (`plain`), and
+            the spans are the differences. HalluVerse uses `plain`.
+        attempts: maximum number of calls for errors of one type until one is accepted; at least 1.
     """
 
     taxonomy: str = "fava"
@@ -379,16 +379,16 @@ class Injector(LanguageModel, kw_only=True):
 
     @property
     def per_sentence(self) -> bool:
-        """Whether each sentence is a row of its own with one error (HalluVerse25), not each passage with many."""
+        """Whether each sentence is a row with one error (HalluVerse25), not each passage a row with many."""
         return self.taxonomy == "halluverse"
 
     @property
     def all_types(self) -> tuple[str, ...]:
-        """The types that are put in, in the order of the rounds."""
+        """The types of inserted errors, in the order of the rounds."""
         return self.types or tuple(taxonomy(self.taxonomy).types)
 
     def request(self, task: Task, edited: Edited, type_: str, attempt: int) -> Request:
-        """Asks for errors of one type in a passage."""
+        """The request for errors of one type in a passage."""
         prompts = load_prompts("injection")
         error_type = prompts[self.taxonomy][type_]
         ways = {"replace": ("replace",), "insert": ("insert",), "either": ("replace", "insert")}[error_type["how"]]
@@ -410,7 +410,7 @@ class Injector(LanguageModel, kw_only=True):
         return self.asked(prompt, attempt=attempt)
 
     def passage_request(self, seed: Sample, attempt: int) -> Request:
-        """Asks for a passage that says what the evidence says: the answer to a question, or a retelling without one."""
+        """The request for a passage from the evidence: an answer to the question, or without one a retelling."""
         question, reference = seed.question or "", seed.evidence_text
         key = "answer" if question.strip() else "retell"
         prompt = filled("injection", key, seed.language or "", question=question, reference=reference)

@@ -1,7 +1,7 @@
-"""The job of silver data: a seed passage made, checked, given errors and checked again, with the account of all.
+"""The job of silver data: each seed passage is made, checked, edited and checked again; with counts.
 
-Nothing here asks anybody: the work yields the requests that it needs answered next, so that many rows can be at it at
-once. An error that a check rejects is taken out again and the row goes on; each rejection is kept.
+This module makes no calls: the work yields its next requests, so that many rows can run at the same time. A rejected
+error is removed and the row continues; each rejection is written.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from veriglot.datasets.generation import (
     RunOptions,
     UsageFields,
     generate,
-    in_waves,
     ranked,
     read_account,
+    run_conversations,
 )
 from veriglot.datasets.prompts import filled, prompt_version
 from veriglot.datasets.quality import refusals_version
@@ -57,10 +57,10 @@ __all__ = [
 ]
 
 
-# Whether the evidence supports what was put in: held against by a detector, or asked of a model.
+# Whether the evidence supports an inserted error: checked by a detector, or by a model.
 
 
-_MARKED = 0.2  # share of a passage's code points that a detector may mark: none is without false alarms
+_MARKED = 0.2  # share of a passage's code points that a detector may mark as false positives
 
 
 class _SupportAnswer(Record):
@@ -68,12 +68,12 @@ class _SupportAnswer(Record):
 
 
 class Support:
-    """Whether the evidence supports a text: a detector holds it against it, or a model is asked.
+    """Checks whether the evidence supports a text, with a detector or a model.
 
     Args:
-        judge: the detector, which has to mark errors, if only in part; one that misses errors makes the data easier
-            than the world, since what it does not mark is rejected. Or a model, as its server names it, better another
-            one than the one that puts the errors in; it is asked of the sentences that an error stands in.
+        judge: the detector, which must mark errors, at least in part; errors that it misses are rejected, so a weak one
+            makes the data easier than real data. Or a model, by its name on the server, preferably another one than the
+            injector; it gets the sentences with an error.
         seed: of the model's calls.
     """
 
@@ -87,15 +87,16 @@ class Support:
             self.signature = signature(support="detector", marked=_MARKED, detector=judge.signature)
 
     def verdicts(self, sample: Sample, changes: Sequence[Change] | None) -> _Working[list[Violation | None]]:
-        """What speaks against each error of a sample's response, or against the response; one call each.
+        """Verdicts on each error of a sample's response, or on the response; one call each.
 
         Args:
             sample: with evidence.
-            changes: the errors, which ought not to be supported; None judges the whole response, which ought to be,
-                but for a fifth of it that a detector may mark.
+            changes: the errors, which should not be supported; None judges the whole response, which should be, apart
+                from a fifth of it that a detector may mark.
 
         Returns:
-            None where all is well; otherwise `supported`, `unsupported` or `unchecked` (the check could not tell).
+            None if the result is as it should be; otherwise `supported`, `unsupported` or `unchecked` (no clear
+            result).
         """
         if not isinstance(self._judge, LanguageModel):
             return _marked(sample, changes, self._judge)
@@ -136,28 +137,28 @@ def _verdict(reply: Reply, *, wanted: bool) -> Violation | None:
 
 
 def _sentences_around(sample: Sample, change: Change) -> str:
-    """The sentences of the response that an error stands in."""
+    """The sentences of the response that contain an error."""
     bounds = sentences(sample.response, sample.language)
     touched = [(start, end) for start, end in bounds if start < change.end and change.start < end]
     start, end = (touched[0][0], touched[-1][1]) if touched else (change.start, change.end)
     return sample.response[start:end].strip()
 
 
-# What became of a seed: its silver rows, what was rejected on the way, and what it cost.
+# Results for a seed: its silver rows, rejections, and cost.
 
 
 class SilverRejection(Record, omit_defaults=True):
-    """Something that was made and not taken.
+    """A rejected passage or error.
 
     Attributes:
-        id: of the row that it would have been part of.
+        id: of the row that it was made for.
         seed: id of the seed.
         language: of the seed.
         type: of the error; `passage` for a seed passage.
         reason: see `Violation`.
-        detail: the same in words.
-        attempt: which try it was, from 1.
-        text: what was rejected: the model's reply, or the error.
+        detail: the reason as a sentence.
+        attempt: number of the attempt, from 1.
+        text: the rejected text: the model's reply, or the error.
     """
 
     id: str
@@ -171,15 +172,15 @@ class SilverRejection(Record, omit_defaults=True):
 
 
 class Made(UsageFields):
-    """What became of one seed, and what it cost. The row of the stage.
+    """The result for one seed with its cost; a row of the stage.
 
     Attributes:
         id: of the seed.
         language: of the seed.
         samples: the silver rows.
-        rejections: what was not taken.
-        asked: per type, how often a row was to have an error of it.
-        taken: per type, how many of these have one.
+        rejections: what was rejected.
+        asked: for each type, number of rows for which it was requested.
+        taken: for each type, number of these that have one.
     """
 
     id: str
@@ -190,16 +191,16 @@ class Made(UsageFields):
     taken: dict[str, int]
 
 
-_MOST_REPLACED = 0.5  # of a passage, by errors that exchange one to three words
+_MOST_REPLACED = 0.5  # maximum share of a passage, for types that exchange one to three words
 
 
 class SilverJob:
     """The work on one seed; `run` makes its silver rows.
 
     Args:
-        injector: who puts errors in, and how.
+        injector: the model that inserts errors, with its settings.
         task: the seed, and the types of its errors.
-        support: whether the evidence supports what is made; None does not look.
+        support: checks the support by the evidence; None skips it.
     """
 
     def __init__(self, injector: Injector, task: Task, support: Support | None) -> None:
@@ -235,7 +236,7 @@ class SilverJob:
         return [text for text in cut if any(c.isalnum() for c in text)]
 
     def _passage(self) -> _Working[str]:
-        """A passage that nothing speaks against; empty where there is none."""
+        """An accepted passage; empty if there is none."""
         self.asked["passage"] += 1
         seed = self.task.seed
         given = seed.response.strip()
@@ -254,7 +255,7 @@ class SilverJob:
         return ""
 
     def _row(self, id_: str, text: str, types: tuple[str, ...]) -> _Working[Sample | None]:
-        """A silver row; None where none of its errors passed."""
+        """A silver row; None if none of its errors was accepted."""
         edited = Edited(text, text)
         if not types:
             return self._sample(id_, edited)
@@ -270,7 +271,7 @@ class SilverJob:
         return self._sample(id_, edited)
 
     def _round(self, id_: str, edited: Edited, type_: str) -> _Working[Edited]:
-        """The text with errors of one more type, or as it was where none passed."""
+        """The text with errors of one more type, or unchanged if none was accepted."""
         injector = self.injector
         for attempt in range(1, injector.attempts + 1):
             (reply,) = yield (injector.request(self.task, edited, type_, attempt),)
@@ -286,7 +287,7 @@ class SilverJob:
         return edited
 
     def _sound(self, id_: str, before: Edited, read: Edited, type_: str, attempt: int) -> _Working[Edited | None]:
-        """The text with those of the errors of a reply that pass every check; None where none does."""
+        """The text with the errors of a reply that pass every check; None if there are none."""
         sound = read.without(self._faulty(id_, read, type_, attempt))
         if not sound.changes:
             return None
@@ -307,7 +308,7 @@ class SilverJob:
         return after.without(dropped) if len(dropped) < len(new) else None
 
     def _faulty(self, id_: str, read: Edited, type_: str, attempt: int) -> set[int]:
-        """The places of the errors of a reply that the check rejects; all of them where it is about the whole."""
+        """The indices of the errors of a reply that the check rejects; all of them if the problem is the whole text."""
         faults = check(
             read,
             language=self.language,
@@ -328,7 +329,7 @@ class SilverJob:
         )
 
     def _sample(self, id_: str, edited: Edited) -> Sample:
-        """The row, with its annotation and what is known of how it was made."""
+        """The row, with its annotation and metadata about how it was made."""
         seed, injector = self.task.seed, self.injector
         units = None
         if injector.per_sentence and edited.changes:
@@ -358,11 +359,11 @@ class TypeAccount(Record):
     """One type of error in one language, or the seed passages.
 
     Attributes:
-        asked: rows that were to have an error of it (passages: that were to be seeds).
+        asked: rows for which it was requested (passages: requested seeds).
         taken: rows that have one.
         errors: errors of it in the rows; passages have none.
-        reasons: rejections by reason, the most frequent first. A row that was asked for several times may have
-            several, and one that succeeded in the end may have some.
+        reasons: rejections by reason, the most frequent first. A row with several attempts may have several, and a row
+            that succeeded in the end may have some.
     """
 
     asked: int
@@ -372,20 +373,20 @@ class TypeAccount(Record):
 
     @property
     def share(self) -> float | None:
-        """The yield: the share of what was asked for that was taken; None where nothing was asked for."""
+        """The yield: accepted share of the requests; None if there were none."""
         return self.taken / self.asked if self.asked else None
 
 
 class LanguageAccount(UsageFields):
-    """One language, and what it cost.
+    """One language with its cost.
 
     Attributes:
-        seeds: seeds that were worked on.
+        seeds: processed seeds.
         rows: silver rows.
         clean: those of them without an error.
         passages: the seed passages.
         types: by type.
-        row_reasons: rows that were rejected whole, by reason.
+        row_reasons: completely rejected rows, by reason.
     """
 
     seeds: int
@@ -437,17 +438,17 @@ class SilverCounts:
 
 
 def load_account(output: Path) -> Account[LanguageAccount]:
-    """The account that lies beside an output."""
+    """Read the account of an output."""
     return read_account(output, Account[LanguageAccount])
 
 
-# Silver data by injection: seed passages, errors of each type put into them by a model, and the check of every row.
+# Silver data by injection: seed passages, errors of each type inserted by a model, and the check of every row.
 #
-# mFAVA's silver sets were made so (mFAVA, section 3.1), and HalluVerse25 (section 3.2). What they left unchecked is the
-# point here: a row is written only if what is marked is all that was changed, and every rejection is kept.
+# mFAVA's silver data sets (mFAVA, section 3.1) and HalluVerse25 (section 3.2) were made in this way, but without the
+# check: here a row is written only if the marked parts are the only changes, and every rejection is written.
 
 
-CHECK_VERSION = "2"  # raise it with any change of what the check accepts
+CHECK_VERSION = "2"  # raise it when other rows are accepted
 
 
 def silver(
@@ -465,33 +466,33 @@ def silver(
     """Make silver rows of every seed.
 
     Args:
-        output: JSON lines of samples, annotated by `silver`. What was rejected goes to `rejected_path(output)`, the
-            account to `account_path(output)`. All are made at the end from `OUT.rows.jsonl`, where a run that stopped
-            goes on.
-        seeds: samples, the same ones in the same order at each call. The response of one that has a response is the
-            seed passage; otherwise the model answers the question, or retells the text, from the evidence.
-        injector: the model that does both, and how.
-        client: whom to ask, for a check by a model too.
-        support: whether the evidence supports what is made; None does not look, and each row's `meta` says so.
-        order: of the rounds of a passage: as `injector.types` has them, or drawn for each passage.
+        output: JSON lines of samples, annotated by `silver`. Rejections go to `rejected_path(output)`, the account to
+            `account_path(output)`. All are made at the end from `OUT.rows.jsonl`, from which an interrupted run
+            continues.
+        seeds: samples, the same ones in the same order at each call. If a sample has a response, it is the seed
+            passage; otherwise the model answers the question, or retells the text, from the evidence.
+        injector: the model that does both, with its settings.
+        client: for all calls, including those of a check by a model.
+        support: checks the support by the evidence; None skips it, with a note in each row's `meta`.
+        order: of the rounds of a passage: as in `injector.types`, or random for each passage.
         clean: the share of the seeds, 0 to 1, that become rows without errors.
         jobs: calls at the same time.
         run: see `RunOptions`.
 
     Returns:
-        What became of the seeds. A seed whose calls gave nothing is a failed row; one of which nothing passed is not.
+        Counts of the seeds. A seed whose calls failed is a failed row; one without an accepted error is not.
 
     Raises:
-        UsageError: a share outside 0 to 1, no attempt, or the output was begun differently.
+        UsageError: a share outside 0 to 1, no attempt, or the output was begun with other settings.
         UnknownNameError: no such taxonomy or type.
-        ModelError: what every further call would meet too; what is done is kept.
+        ModelError: an error that every further call would have too; finished rows are kept.
     """
     _validate(injector, clean)
     types = injector.all_types
     return generate(
         output,
         tasks(seeds, types, turns=injector.per_sentence, order=order, clean=clean, seed=injector.seed),
-        lambda rows: in_waves(client, rows, lambda task: SilverJob(injector, task, support).run(), jobs=jobs),
+        lambda rows: run_conversations(client, rows, lambda task: SilverJob(injector, task, support).run(), jobs=jobs),
         made=Made,
         counts=lambda: SilverCounts(types),
         signature=client.signature,

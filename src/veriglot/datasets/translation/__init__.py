@@ -1,1 +1,1 @@
-"""Annotated samples in other languages, with their spans."""
+"""Translation of annotated samples with their spans."""

@@ -1,8 +1,8 @@
-"""The translation job: samples in segments, translated, joined and given their spans, several languages at once.
+"""The translation job: samples are split, translated, joined and get their spans, in several languages at once.
 
-mFAVA (section 4.1) translated FAVA's training set with NLLB and laid the spans onto tokens. What became of spans that
-did not survive is not told there; here each has a place with a quality, or is counted as dropped. Nothing here
-translates: the work on a row yields the texts that it needs next, so that those of many rows go to the translator
+mFAVA (section 4.1) translated FAVA's training set with NLLB and projected the spans onto tokens. The paper does not
+describe lost spans; here each span has a position with a quality, or is counted as dropped. This module does not
+translate: the work on a row yields the texts that it needs next, so that the translator gets texts of many rows
 together.
 """
 
@@ -23,7 +23,7 @@ from veriglot.datasets.translation.translators import (
     TranslationRequest,
     Translator,
     Unfit,
-    marked,
+    add_markers,
     read_translation,
 )
 from veriglot.errors import UnknownNameError, UsageError, VeriglotError
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
 
 __all__ = ["TranslationLanguage", "TranslationSettings", "translate"]
 
-_METHOD_VERSION = "2"  # raise it with any change of what is taken, or of where marks go
+_METHOD_VERSION = "2"  # raise it when other translations are accepted, or spans go to other positions
 _BLOCK = 32
 _FLAG = "spans_dropped"
-_OF_THE_TEXT = {"samples", "silver"}  # of meta: other responses, and offsets, in the language of the original
+_OF_THE_TEXT = {"samples", "silver"}  # keys of `meta` with texts or offsets of the original
 
 
 Around = Literal["translate", "keep"]
@@ -55,16 +55,16 @@ Dropped = Literal["aside", "keep"]
 
 
 class TranslationSettings(Record):
-    """How rows are translated.
+    """Settings of the translation.
 
     Attributes:
-        strategies: what is tried for the places of spans; the best of them is taken, span by span.
+        strategies: for the projection of spans; the best result is taken, span by span.
         threshold: quality, 0 to 1, below which a span is dropped.
-        dropped: what becomes of a row that lost a span: it is set `aside`, or it is kept with the spans that are left
-            and the flag `spans_dropped`. A row that lost all spans of an annotation is always set aside: it would
-            look clean.
-        evidence, question: whether they are translated too, or kept in their language.
-        attempts: how often a text is tried with a translator that varies, at least 1.
+        dropped: for a row that lost a span: it is rejected (`aside`), or it is kept with the remaining spans and the
+            flag `spans_dropped`. A row that lost all spans of an annotation is always rejected, because it would look
+            clean.
+        evidence, question: whether they are translated too, or stay in their language.
+        attempts: maximum number of attempts for a text if the translator varies, at least 1.
     """
 
     strategies: tuple[Strategy, ...] = ("tags", "spans", "align")
@@ -80,9 +80,9 @@ class MarkAccount(Record):
 
     Attributes:
         asked: marks of the rows whose texts could be translated.
-        dropped: those of them without a place that is good enough.
-        quality: mean quality of those that were kept, 0 to 1; None where none was.
-        ways: how many of those that were kept each strategy placed; `sentence` are marks of whole sentences.
+        dropped: those of them without a position of sufficient quality.
+        quality: mean quality of the other ones, 0 to 1; None if there are none.
+        ways: number of those by strategy; `sentence` are marks of whole sentences.
     """
 
     asked: int
@@ -92,7 +92,7 @@ class MarkAccount(Record):
 
     @property
     def drop_rate(self) -> float | None:
-        """The share that was dropped, 0 to 1; None where nothing was asked for."""
+        """The share of dropped marks, 0 to 1; None if there were no marks."""
         return self.dropped / self.asked if self.asked else None
 
 
@@ -100,13 +100,13 @@ class TranslationLanguage(UsageFields):
     """One language, or all of them.
 
     Attributes:
-        rows: samples that were to be translated and did not fail; `Account.failed` are further ones.
-        translated: those that were.
+        rows: processed samples, without failed ones; these are in `Account.failed`.
+        translated: those that were translated.
         partial: those of them that lost a span.
         types: marks by type.
-        row_reasons: rows that were set aside, by reason.
-        reply_reasons: translations that were not taken, by what they were of and reason; a text that was translated
-            another way in the end is counted too.
+        row_reasons: rejected rows, by reason.
+        reply_reasons: rejected translations, by kind of text and reason; a text with another accepted translation is
+            counted too.
     """
 
     rows: int
@@ -129,7 +129,7 @@ class TranslationLanguage(UsageFields):
 
 
 class _Task(Record):
-    """A sample that is due in the language `target`; its response is in `source`, empty where that cannot be told."""
+    """A sample for the language `target`; its response is in `source`, empty if it cannot be detected."""
 
     id: str
     sample: Sample
@@ -138,7 +138,7 @@ class _Task(Record):
 
 
 class _MarkCount(Record):
-    """What became of a span or unit: its type or label, and where no place was found a quality of 0 and no way."""
+    """The result for a span or unit: its type or label; without a position, quality 0 and no strategy."""
 
     type: str
     placed: bool = msgspec.field(name="kept")
@@ -147,7 +147,7 @@ class _MarkCount(Record):
 
 
 class _Rejection(Record, omit_defaults=True):
-    """A row that was set aside (`what` is `row`), or a reply that was not taken: what it was for, and the reason."""
+    """A rejected row (`what` is `row`), or a rejected reply: its kind of text, and the reason."""
 
     id: str
     sample: str
@@ -160,7 +160,7 @@ class _Rejection(Record, omit_defaults=True):
 
 
 class _TranslatedRow(UsageFields):
-    """What became of a task; without a sample where the row was set aside."""
+    """The result of a task; without a sample if the row was rejected."""
 
     id: str
     language: str
@@ -221,25 +221,25 @@ def translate(
     """Translate every sample into every target.
 
     Args:
-        output: JSON lines of samples; their annotations are of the kind `model`, whoever marked the original. Rows that
-            were set aside, and replies that were not taken, go to `rejected_path(output)`, the account to
-            `account_path(output)`. All are made at the end from `OUT.rows.jsonl`, where a run that stopped goes on.
+        output: JSON lines of samples; their annotations are of the kind `model`, whoever marked the original. Rejected
+            rows and replies go to `rejected_path(output)`, the account to `account_path(output)`. All are made at the
+            end from `OUT.rows.jsonl`, from which an interrupted run continues.
         samples: the same ones in the same order at each call.
         targets: BCP 47 tags or names.
-        translator: who translates.
-        aligner: for the strategy `align`; None leaves it out.
-        settings: how; the defaults where None.
-        block: rows that are worked on together.
+        translator: the translator.
+        aligner: for the strategy `align`; None skips it.
+        settings: None for the defaults.
+        block: rows that are processed together.
         run: see `RunOptions`.
 
     Returns:
-        What became of the rows. One that was set aside is done; one whose calls gave nothing is failed.
+        Counts of the rows. A rejected row is done; one whose calls failed is a failed row.
 
     Raises:
         UsageError: no target or the same one twice, no strategy, a threshold outside 0 to 1, fewer than one attempt, or
-            the output was begun differently.
+            the output was begun with other settings.
         UnknownNameError: no such language or strategy.
-        VeriglotError: whatever the translator raises; what is done is kept.
+        VeriglotError: any exception of the translator; finished rows are kept.
     """
     settings = settings or TranslationSettings()
     tags = tuple(get_language(target).tag for target in targets)
@@ -275,7 +275,7 @@ def translate(
 
 
 def _tasks(samples: Iterable[Sample | FailedRow], targets: Sequence[str]) -> Iterator[_Task | FailedRow]:
-    """Every sample with every target. The language of one that states none is told from its response, if it can be."""
+    """Every sample with every target. A missing language is detected from the response, if possible."""
     for sample in samples:
         if isinstance(sample, FailedRow):
             yield sample
@@ -291,7 +291,7 @@ def _tasks(samples: Iterable[Sample | FailedRow], targets: Sequence[str]) -> Ite
 
 
 def _translations_of(translator: Translator, requests: list[TranslationRequest]) -> list[Translation]:
-    """The translations of texts, equal ones translated once; the first of them pays."""
+    """The translations of texts; equal texts are translated once, and the first of them has the cost."""
     distinct = list(dict.fromkeys(requests))
     replies = list(translator.translate(distinct)) if distinct else []
     if len(replies) != len(distinct):
@@ -305,10 +305,10 @@ def _translations_of(translator: Translator, requests: list[TranslationRequest])
 
 
 class _Order(msgspec.Struct):
-    """A text that is to be translated for a row.
+    """A request for the translation of a text of a row.
 
-    `what` is `response`, `tags`, `span`, `evidence` or `question`; `sent` is `plain` with `marks` markers. In the end
-    there is a good translation with the `spans` of its markers, or the `fault` of the last reply.
+    `what` is `response`, `tags`, `span`, `evidence` or `question`; `sent` is `plain` with `marks` markers. At the end
+    it has an accepted translation with the `spans` of its markers, or the `fault` of the last reply.
     """
 
     what: str
@@ -322,9 +322,9 @@ class _Order(msgspec.Struct):
 
 
 class _Piece(msgspec.Struct):
-    """A part of a text that is translated at once, the parts of marks that lie in it, and whose parts these are.
+    """A part of a text for one translation, with the parts of marks in it, and the marks that these belong to.
 
-    `orders` are translations of it that are asked for, those with markers first.
+    `orders` are the requests for its translation, those with markers first.
     """
 
     text: str
@@ -339,7 +339,7 @@ class _Piece(msgspec.Struct):
 
 
 def _pieces(text: str, tag: str, marks: Sequence[Range], *, by_sentence: bool) -> list[_Piece]:
-    """A text cut into sentences, or as a whole; a part of a mark without any word is left out."""
+    """A text split into sentences, or as a whole; parts of a mark without a word are left out."""
     if by_sentence:
         bounds = sentences(text, tag)
     else:
@@ -357,9 +357,9 @@ def _pieces(text: str, tag: str, marks: Sequence[Range], *, by_sentence: bool) -
 
 
 def _joined(text: str, pieces: Sequence[_Piece], translations: Sequence[str], tag: str) -> tuple[str, list[int]]:
-    """The translation of a text out of those of its pieces, and where each begins in it.
+    """The translation of a text from those of its pieces, and the offset of each piece in it.
 
-    A space between two sentences is what the language sets there; any other white space stays as it is.
+    A space between two sentences is replaced by that of the target language; other white space is unchanged.
     """
     parts: list[str] = []
     starts: list[int] = []
@@ -376,7 +376,7 @@ def _joined(text: str, pieces: Sequence[_Piece], translations: Sequence[str], ta
 
 
 class _RowJob:
-    """Translates one sample: `run` yields the texts that it needs now, gets their translations, returns the row."""
+    """Translates one sample: `run` yields the texts that it needs next, gets their translations, returns the row."""
 
     def __init__(
         self, task: _Task, settings: TranslationSettings, translator: Translator, aligner: Aligner | None
@@ -386,7 +386,7 @@ class _RowJob:
         self._rejections: list[_Rejection] = []
         self._counts: list[_MarkCount] = []
         self._usage = Usage()
-        self._orders: dict[tuple[str, str], _Order] = {}  # by language and text that is sent
+        self._orders: dict[tuple[str, str], _Order] = {}  # by language and text
 
     def run(self) -> _Work:
         fault = self._hopeless()
@@ -428,7 +428,7 @@ class _RowJob:
         return _TranslatedRow(self._task.id, self._task.target, samples, rejections, counts, **asdict(self._usage))
 
     def _texts_around(self) -> Iterator[tuple[str, str, str]]:
-        """The texts around the response that are to be translated too: what they are, language, text."""
+        """The other texts of the row that will be translated too: kind, language, text."""
         sample, source, target = self._task.sample, self._task.source, self._task.target
         if self._settings.evidence == "translate" and sample.task != Task.TRANSLATION:
             for passage in sample.evidence:
@@ -440,7 +440,7 @@ class _RowJob:
             yield "question", source, sample.question
 
     def _plan(self) -> None:
-        """Everything that the strategies need of the translator."""
+        """Plan all requests that the strategies need."""
         layers = self._task.sample.annotations
         spans = {(mark.start, mark.end) for layer in layers for mark in layer.spans or ()}
         units = {(mark.start, mark.end) for layer in layers for mark in layer.units or ()}
@@ -453,7 +453,7 @@ class _RowJob:
             text = piece.text
             if not piece.has_words:
                 continue
-            sent = marked(text, piece.marks) if piece.marks and "tags" in strategies else None
+            sent = add_markers(text, piece.marks) if piece.marks and "tags" in strategies else None
             if isinstance(sent, str):
                 piece.orders.append(self._order("tags", self._task.source, text, sent, len(piece.marks)))
             elif sent is not None:
@@ -474,7 +474,7 @@ class _RowJob:
         sent = sent or plain
         order = self._orders.setdefault((tag, sent), _Order(what, tag, plain, sent, marks))
         if order.what == "span" and what != "span":
-            order.what = what  # a span that is a sentence elsewhere, and needed there
+            order.what = what  # a span that is also a sentence, where it is required
         return order
 
     def _reject(self, what: str, fault: Unfit, attempt: int = 1, text: str = "") -> None:
@@ -484,13 +484,13 @@ class _RowJob:
         )
 
     def _sample(self) -> Sample | None:
-        """The sample out of what there is by now; None, with a rejection, where the row is set aside."""
+        """The translated sample; None, with a rejection, if the row is rejected."""
         missing = self._missing()
         if missing is not None:
             self._reject("row", missing)
             return None
         translations = []
-        placed: dict[Range, list[tuple[int, PlacedMark]]] = {mark: [] for mark in self._marks}  # piece, and where in it
+        placed: dict[Range, list[tuple[int, PlacedMark]]] = {mark: [] for mark in self._marks}  # piece, position in it
         for number, piece in enumerate(self._response):
             text, places = self._placed(piece)
             translations.append(text)
@@ -506,7 +506,7 @@ class _RowJob:
         )
 
     def _missing(self) -> Unfit | None:
-        """Why there is no row: something that has to be translated is not."""
+        """Why there is no row: a required translation is missing."""
         for piece in self._response:
             if piece.has_words and all(order.translation is None for order in piece.orders):
                 faults = [order.fault for order in piece.orders if order.fault is not None]
@@ -518,7 +518,7 @@ class _RowJob:
         return None
 
     def _placed(self, piece: _Piece) -> tuple[str, list[PlacedMark]]:
-        """The translation of a piece in which its marks are placed best, and where they are."""
+        """The translation of a piece with the best positions of its marks, and these positions."""
         if not piece.has_words:
             return piece.text, []
         source = side_of(piece.text, self._task.source)
@@ -540,7 +540,7 @@ class _RowJob:
         return best
 
     def _translated(self, tag: str, text: str | None) -> str | None:
-        """The translation of a text around the response; the text itself where it is kept."""
+        """The translation of another text of the row; the text itself if it stays in its language."""
         if text is None or (tag, text) not in self._around:
             return text
         _, pieces = self._around[tag, text]
@@ -548,7 +548,7 @@ class _RowJob:
         return _joined(text, pieces, translations, self._task.target)[0]
 
     def _projected(self, response: str, places: Mapping[Range, PlacedMark]) -> Sample | None:
-        """The sample in its new language; None, with a rejection, where too many marks were dropped."""
+        """The sample in its new language; None, with a rejection, if too many marks were dropped."""
         task = self._task
         notes: list[dict[str, Any]] = []
         annotations, emptied, lost = [], False, 0
@@ -589,7 +589,7 @@ class _RowJob:
             evidence=tuple(map(self._evidence, task.sample.evidence)),
             annotations=tuple(annotations),
             meta={
-                "group": task.sample.id,  # original and translation are of one group, so that no split parts them
+                "group": task.sample.id,  # original and translation are in one group, so that no split separates them
                 **carried,
                 "translated": {key: value for key, value in translated.items() if value},
             },
@@ -603,7 +603,7 @@ class _RowJob:
         places: Mapping[Range, PlacedMark],
         notes: list[dict[str, Any]],
     ) -> tuple[tuple[Any, ...], int]:
-        """The marks at their new places in order, and how many were dropped; each is counted and noted."""
+        """The marks at their new positions in order, and the number of dropped ones; each is counted and noted."""
         moved: list[Span | Unit] = []
         dropped = 0
         for mark in marks or ():
@@ -626,7 +626,7 @@ class _RowJob:
                     moved.append(Unit(*part, mark.label, mark.probability))
                     continue
                 shown = response[slice(*part)] if mark.text is not None else None
-                evidence = mark.evidence if self._settings.evidence == "keep" else ()  # else it is not as it was
+                evidence = mark.evidence if self._settings.evidence == "keep" else ()  # else its offsets are invalid
                 moved.append(Span(*part, mark.type, mark.confidence, shown, evidence))
         return tuple(in_order(dict.fromkeys(moved))), dropped
 
@@ -642,10 +642,10 @@ def _mean_quality(places: Sequence[PlacedMark]) -> float:
 
 
 def _in_response(text: str, placed: Sequence[tuple[int, PlacedMark]]) -> PlacedMark:
-    """Where a mark is in a response that was translated piece by piece, nowhere where a piece of it has no place.
+    """The position of a mark in a response of several pieces, no position if one of its pieces has none.
 
-    `placed` has where each of its pieces begins in the translation, and its place in that; a mark of several pieces is
-    as good as the mean of them.
+    `placed` has for each of its pieces the offset in the translation, and the position in the piece; the quality of a
+    mark in several pieces is their mean.
     """
     places = [projected for _, projected in placed]
     if not all(projected.parts for projected in places) or not places:
@@ -655,7 +655,7 @@ def _in_response(text: str, placed: Sequence[tuple[int, PlacedMark]]) -> PlacedM
 
 
 def _touching(text: str, parts: Sequence[Range]) -> tuple[Range, ...]:
-    """Parts in order, those made one between which there is only white space."""
+    """Parts in order; parts with only white space between them are merged."""
     merged: list[Range] = []
     for start, end in sorted(parts):
         if merged and not text[merged[-1][1] : start].strip():

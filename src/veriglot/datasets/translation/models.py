@@ -1,4 +1,4 @@
-"""Local translation models, of transformers or CTranslate2: language codes, and texts cut to what a model takes."""
+"""Local translation models, of transformers or CTranslate2: language codes, and texts split to the model's maximum."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _BREAK = re.compile(r"[,;:،؛、，；：—–]\s*")
 
 
 class _Output(NamedTuple):
-    """What a model gave: token ids without special ones at the front, and whether it ended by itself."""
+    """The output of a model: token ids without special ones at the front, and whether it ended with an end token."""
 
     ids: list[int]
     ended: bool
 
 
 class _SequenceTranslator(ABC):
-    """A model that maps a sequence to a sequence, sentence by sentence.
+    """A sequence-to-sequence model that translates sentence by sentence.
 
-    A sentence that is longer than the model takes is parted at its commas and the like, and if need be between words:
-    nothing is cut. A translation that does not end by itself is `cut`. `room` are the tokens that the model takes,
-    special ones included; None for any number.
+    A sentence that is too long for the model is split at commas and the like, or else between words; it is not
+    truncated. A translation without an end token is `cut`. `room` is the maximum number of tokens of the input,
+    including special ones; None for no maximum.
     """
 
     by_sentence = True
@@ -66,12 +66,12 @@ class _SequenceTranslator(ABC):
             family = next((f for f, codes in tables for tag in probes if self._token(codes[tag], f) is not None), None)
         self._family = family
         codes_by_tag = translation_codes()[family] if family else {}
-        self._languages = {self._token(code, family) for code in codes_by_tag.values()}  # in no text
+        self._languages = {self._token(code, family) for code in codes_by_tag.values()}  # never in a text
         marian = getattr(tokenizer, "supported_language_codes", None) or []
         self._marian = {re.sub(r"[<>]", "", code): code for code in marian}
 
     def _code(self, tag: str) -> str | None:
-        """What the model calls a language; None where it does not have it, or is not told."""
+        """The model's code for a language; None if it does not support the language, or has no codes."""
         if tag in self._codes:
             return self._codes[tag]
         if self._family is not None:
@@ -84,11 +84,11 @@ class _SequenceTranslator(ABC):
         return None
 
     def _token(self, code: str | None, family: str | None) -> int | None:
-        """The id of the token that stands for a language."""
+        """The id of the token for a language."""
         return self._vocabulary.get(f"__{code}__" if family == "m2m100" else code or "")
 
     def _unsupported(self, wanted: TranslationRequest) -> str | None:
-        """Which language of a pair the model does not have; None where it has both, or is made for one pair."""
+        """The language of a pair that the model does not support; None if it supports both, or is for a single pair."""
         if self._family is not None:
             return next((tag for tag in (wanted.source, wanted.target) if self._code(tag) is None), None)
         if self._marian and self._code(wanted.target) is None:
@@ -96,7 +96,7 @@ class _SequenceTranslator(ABC):
         return None
 
     def _encode(self, text: str, wanted: TranslationRequest) -> list[int]:
-        """Token ids of a text, with all that tells the languages; never cut."""
+        """Token ids of a text with its language tokens; never truncated."""
         if self._family is not None:
             self._tokenizer.src_lang = self._code(wanted.source)
         elif self._marian:
@@ -107,7 +107,7 @@ class _SequenceTranslator(ABC):
         return list(self._tokenizer(text, truncation=False, verbose=False)["input_ids"])
 
     def _forced(self, wanted: TranslationRequest) -> int | None:
-        """The token that a translation has to begin with."""
+        """The required first token of a translation."""
         return self._token(self._code(wanted.target), self._family) if self._family is not None else None
 
     def _decode(self, ids: Sequence[int]) -> str:
@@ -141,7 +141,7 @@ class _SequenceTranslator(ABC):
         return results
 
     def _run(self, rows: Sequence[tuple[list[int], int | None]]) -> list[_Output]:
-        """Translate rows of token ids, each with the token that its translation begins with; order out is order in."""
+        """Translate rows of token ids, each with the first token of its translation; results are in input order."""
         order = sorted(range(len(rows)), key=lambda n: (rows[n][1] or -1, len(rows[n][0])))
         by_row: dict[int, _Output] = {}
         for target, numbers in groupby(order, key=lambda n: rows[n][1]):
@@ -151,10 +151,10 @@ class _SequenceTranslator(ABC):
 
     @abstractmethod
     def _generate(self, ids: Sequence[list[int]], target: int | None) -> list[_Output]:
-        """Translate rows of token ids whose translations begin with the same token, in order."""
+        """Translate rows of token ids with the same first token of their translations, in order."""
 
     def _most_new(self, length: int) -> int:
-        """Tokens that a translation of so many may have: twice as many and some, and no more than the model has."""
+        """Maximum tokens of a translation: twice the length and a few more, limited by the model."""
         most = 2 * length + 32
         return most if self._room is None else min(most, self._room)
 
@@ -179,7 +179,7 @@ class _SequenceTranslator(ABC):
 
 
 def _middle(text: str, places: Sequence[int]) -> int | None:
-    """The place that is nearest to the middle, and not at either end."""
+    """The offset that is nearest to the middle, and not at either end."""
     inner = [position for position in places if text[:position].strip() and text[position:].strip()]
     return min(inner, key=lambda position: abs(position - len(text) / 2), default=None)
 
@@ -187,15 +187,14 @@ def _middle(text: str, places: Sequence[int]) -> int | None:
 class LocalTranslator(_SequenceTranslator):
     """A checkpoint of `AutoModelForSeq2SeqLM`.
 
-    Multilingual models are told the languages in their own codes (`records/languages.py`), and their
-    translations begin with the target's token. Where a model is made for one pair (Marian), that it is the right pair
-    is the user's to know.
+    Multilingual models get the languages as their own codes (`records/languages.py`), and their translations begin with
+    the token of the target. For a model of one pair (Marian), the user is responsible for the right pair.
 
     Args:
         model: a folder, a model of the registry, or a name on the hub.
         revision: of a model on the hub.
-        codes: further language codes of the model, `TAG=CODE` parted by commas.
-        prefix: stands before every text, such as `translate {source} to {target}: ` for T5.
+        codes: further language codes of the model, `TAG=CODE` separated by commas.
+        prefix: before every text, such as `translate {source} to {target}: ` for T5.
         beams: width of the beam search; 1 is greedy.
         batch: sentences that are translated together.
         device: such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
@@ -203,7 +202,7 @@ class LocalTranslator(_SequenceTranslator):
 
     Raises:
         WeightsError: the model cannot be loaded.
-        UsageError: codes that cannot be read, or a number below 1.
+        UsageError: invalid codes, or a number below 1.
     """
 
     def __init__(
@@ -223,7 +222,7 @@ class LocalTranslator(_SequenceTranslator):
         tokenizer, network = loaded.tokenizer, loaded.network
         super().__init__(tokenizer, codes, prefix, positions(tokenizer, network), beams, batch)
         self._device, self._network = loaded.device, network
-        # mBART-25 is told the target by the token that the decoder starts from; all others by one that is forced.
+        # mBART-25 gets the target as the start token of the decoder; all others as a forced first token.
         self._starts = network.config.model_type == "mbart" and "MBart50" not in type(tokenizer).__name__
         self.signature = signature(
             translator="hf",
@@ -248,7 +247,7 @@ class LocalTranslator(_SequenceTranslator):
                 do_sample=False,
                 max_new_tokens=self._most_new(max(map(len, ids))) - 1,
                 max_length=None,
-                forced_eos_token_id=None,  # mBART would seem to have ended by itself
+                forced_eos_token_id=None,  # otherwise mBART would always have an end token
                 **options,
             )
         end = self._network.generation_config.eos_token_id
@@ -258,25 +257,25 @@ class LocalTranslator(_SequenceTranslator):
 
 
 def _until_end(ids: list[int], ends: set[int]) -> _Output:
-    """The ids up to the one that ends the text. A forced token at the front is no end."""
+    """The ids before the end token. A forced token at the front is not an end token."""
     index = next((n for n, token in enumerate(ids) if token in ends and n), None)
     return _Output(ids if index is None else ids[:index], index is not None)
 
 
 class ConvertedTranslator(_SequenceTranslator):
-    """A folder that `ct2-transformers-converter` wrote, with the tokenizer's files beside the model.
+    """A folder of `ct2-transformers-converter`, with the tokenizer's files beside the model.
 
     Args:
-        model: the folder. Copy the tokenizer's files into it (`--copy_files`), or name their folder by `tokenizer`.
+        model: the folder. Copy the tokenizer's files into it (`--copy_files`), or give their folder as `tokenizer`.
         tokenizer: a folder; None for that of the model.
-        room: tokens that the model takes, special ones included; a converted model does not say. None for what the
-            tokenizer says, if it says anything sensible, otherwise 512.
+        room: maximum number of tokens of the input, including special ones, which a converted model does not have in
+            its files. None for the tokenizer's value if it is plausible, otherwise 512.
         codes, prefix, beams, batch: as for `LocalTranslator`.
         device: `cpu`, `cuda` or `auto`.
-        compute: how weights are kept, such as `int8`; `default` as they were converted.
+        compute: type of the weights in memory, such as `int8`; `default` as they were converted.
 
     Raises:
-        WeightsError: the folder holds no converted model, or it cannot be loaded.
+        WeightsError: the folder has no converted model, or it cannot be loaded.
         UsageError: a number below 1.
     """
 

@@ -1,4 +1,4 @@
-"""Annotation projection: words linked to those of a translation, by form or vectors, and spans laid onto it by them."""
+"""Annotation projection: word alignment of a text and its translation, by form or vectors, and projection of spans."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ __all__ = [
 
 
 _ROUNDS = 2
-_TIE = 0.97  # share of its best that a pair has to have to count as as good
-_SECOND = 0.9  # what the similarity of a word that has a link already counts for a second one
-_CONTEXT = 0.25  # what neighbours that match each other add, at most
+_TIE = 0.97  # minimum share of its best similarity for a pair that counts as equally good
+_SECOND = 0.9  # factor for the similarity of a word that has a link already
+_CONTEXT = 0.25  # maximum gain from matching neighbours
 _REACH = 6  # words on either side
-_POSITION = 0.05  # what standing at the same place adds, at most
+_POSITION = 0.05  # maximum gain from equal relative positions
 
 
 Range = tuple[int, int]
@@ -68,16 +68,16 @@ class Side(NamedTuple):
     words: tuple[Range, ...]
 
     def forms(self) -> list[str]:
-        """The words as they stand."""
+        """The words as in the text."""
         return [self.text[start:end] for start, end in self.words]
 
     def inside(self, mark: Range) -> list[int]:
-        """The numbers of the words that a range touches."""
+        """The numbers of the words that overlap a range."""
         return [number for number, (start, end) in enumerate(self.words) if start < mark[1] and mark[0] < end]
 
 
 class _Link(NamedTuple):
-    """A word of the source, one of the target (both by number, from 0), and how sure the link is, above 0 to 1."""
+    """A source word, a target word (both by number, from 0), and the confidence of the link, above 0 to 1."""
 
     source: int
     target: int
@@ -85,7 +85,7 @@ class _Link(NamedTuple):
 
 
 class Alignment(NamedTuple):
-    """A text and its translation, cut into words by the aligner, and the links between these."""
+    """A text and its translation, split into words by the aligner, and the links between these."""
 
     source: Side
     target: Side
@@ -93,16 +93,16 @@ class Alignment(NamedTuple):
 
 
 class Aligner(Protocol):
-    """Links words. A class of one's own with these two is an aligner too.
+    """Aligns words. A user's class with these two members is an aligner too.
 
     Attributes:
-        signature: one line that says how it aligns.
+        signature: one line that identifies the method.
     """
 
     signature: str
 
     def align(self, source: Side, target: Side) -> Alignment:
-        """Link the words of a text and of its translation; a word may have no link, or several."""
+        """Align the words of a text and of its translation; a word may have no link, or several."""
         ...
 
 
@@ -112,11 +112,11 @@ def side_of(text: str, tag: str) -> Side:
 
 
 def links_of(similarity: Matrix, *, threshold: float) -> list[_Link]:
-    """Links out of similarities, 0 to 1: pairs from `threshold` on that are each other's best, then of what is left.
+    """Links from similarities, 0 to 1: pairs from `threshold` on that are each other's best, then again among the rest.
 
-    First each word gets one link at most, to its best or to one that is as good: of several equal words the one whose
-    neighbours have links to each other. Then come iterations as in SimAlign's *itermax* (Jalili Sabet et al. 2020,
-    section 3.1): words that have a link may have another, at a discount.
+    At first each word gets at most one link, to its best or an equally good word: of several equal words the one whose
+    neighbours are linked to each other. Then iterations as in SimAlign's *itermax* (Jalili Sabet et al. 2020, section
+    3.1): words with a link may get another one, at a discount.
     """
     if not similarity.size:
         return []
@@ -125,7 +125,7 @@ def links_of(similarity: Matrix, *, threshold: float) -> list[_Link]:
     near = allowed & (similarity >= _TIE * similarity.max(1, keepdims=True))
     near &= similarity >= _TIE * similarity.max(0, keepdims=True)
     taken = np.zeros(similarity.shape, bool)
-    while True:  # each word once, to its best or as good as best; what is linked says which of several is meant
+    while True:  # each word once, to its best or equally good one; links decide between several
         free = near & ~np.any(taken, axis=1)[:, None] & ~np.any(taken, axis=0)[None]
         around = taken if taken.any() else similarity
         if not _taken_from(np.where(free, _in_context(similarity, around), 0.0), taken):
@@ -139,7 +139,7 @@ def links_of(similarity: Matrix, *, threshold: float) -> list[_Link]:
 
 
 def _taken_from(scored: Matrix, taken: Bools) -> bool:
-    """Take the pairs that are each other's best; whether there was a new one."""
+    """Take the pairs that are each other's best; returns whether there was a new one."""
     across, down = scored.argmax(1), scored.argmax(0)
     new = [(i, int(j)) for i, j in enumerate(across) if down[j] == i and scored[i, j] > 0 and not taken[i, j]]
     for pair in new:
@@ -148,7 +148,7 @@ def _taken_from(scored: Matrix, taken: Bools) -> bool:
 
 
 def _in_context(similarity: Matrix, beside: Numbers) -> Matrix:
-    """Similarities with what places add, and neighbours that `beside` says to match; only where there was any."""
+    """Similarities with gains from positions and from the matching neighbours in `beside`; zeros are not changed."""
     n, m = similarity.shape
     beside = np.asarray(beside, np.float32)
     around = np.zeros_like(similarity)
@@ -162,24 +162,24 @@ def _in_context(similarity: Matrix, beside: Numbers) -> Matrix:
     return np.where(similarity > 0, gained, 0.0).astype(np.float32)
 
 
-# Alignment without a network: words that stay as they are, numbers by value, names by sound, a dictionary, places.
+# Alignment without a network: unchanged words, numbers by value, names by sound, a dictionary, positions.
 
 
 _NO_LETTER = re.compile("[^a-z]")
 _INNER_VOWEL = re.compile("(?<=.)[aeiouyhw]")
 _DOUBLED = re.compile(r"(.)\1+")
-_SOUNDS = str.maketrans("ckqgjzxvbd", "kkkkyssfpt")  # spellings that scripts and languages exchange
-_SHORTEST = 3  # sounds; shorter forms meet by chance
+_SOUNDS = str.maketrans("ckqgjzxvbd", "kkkkyssfpt")  # spellings that differ between scripts and languages
+_SHORTEST = 3  # sounds; shorter forms match by chance
 _ALIKE = 0.75
 _MIN_SIMILARITY = 0.5
-_GUESSED = 0.25  # weight of a link that place alone suggests
+_GUESSED = 0.25  # weight of a link from positions alone
 
 
 class LexicalAligner:
-    """Links words that can be recognised; those between two such words are guessed by their place, at a low weight.
+    """Links words that can be recognised; words between two of these are linked by position, with a low weight.
 
-    Names are held against each other by their sound where the packages of the extra `reader` are installed (anyascii,
-    rapidfuzz); the signature says whether they are.
+    Names are compared by sound if the packages of the extra `reader` are installed (anyascii, rapidfuzz); the signature
+    has this information.
     """
 
     def __init__(self) -> None:
@@ -192,7 +192,7 @@ class LexicalAligner:
 
 
 def _lexical_similarity(source: Side, target: Side) -> Matrix:
-    """How alike words are by form, shape (source words, target words), 0 to 1; 0 where nothing can be said."""
+    """Similarity of words by form, shape (source words, target words), 0 to 1; 0 if unknown."""
     source_words, target_words = source.forms(), target.forms()
     similarity = np.zeros((len(source_words), len(target_words)), np.float32)
     if not similarity.size:
@@ -209,7 +209,7 @@ def _lexical_similarity(source: Side, target: Side) -> Matrix:
 
 @lru_cache(1 << 16)
 def _number_of(word: str) -> str | None:
-    """The digits of a number, in ASCII and without separators; None for what is none."""
+    """The digits of a number, in ASCII and without separators; None for other words."""
     plain = normalise(word).text
     if not any(char.isdecimal() for char in plain) or any(char.isalpha() for char in plain):
         return None
@@ -227,7 +227,7 @@ def _sounds_available() -> str | None:
 
 
 def _by_sound(source_words: list[str], target_words: list[str]) -> Matrix:
-    """How alike the sounds of words are that may be names: capitalised, or in a script without capitals."""
+    """Similarity by sound of words that may be names: capitalised, or in a script without capitals."""
     from rapidfuzz import fuzz
     from rapidfuzz.process import cdist
 
@@ -246,7 +246,7 @@ def _by_sound(source_words: list[str], target_words: list[str]) -> Matrix:
 
 @lru_cache(1 << 16)
 def _sounds(word: str) -> str:
-    """The consonants of what may be a name, in Latin letters; nothing for any other word."""
+    """The consonants of a possible name, in Latin letters; empty for any other word."""
     if word[:1].islower():
         return ""
     from anyascii import anyascii
@@ -274,18 +274,18 @@ def _guessed(links: Sequence[_Link], n: int, m: int) -> list[_Link]:
     return guesses
 
 
-# The best aligner that can be had on this machine as it is; nothing is fetched.
+# The best available aligner; nothing is downloaded.
 
 
 ENCODERS = ("e5-multilingual", "use-multilingual")  # best first, by docs/translate.md
 
 
 def best_aligner(*, begun: str | None = None) -> Aligner:
-    """Vectors of the first encoder that is here, else forms alone; the signature of what is returned says which.
+    """Vectors of the first available encoder, else forms alone; the signature of the result shows which.
 
-    On human translations vectors found more than forms did in each of eleven languages, those that an encoder is weak
-    in included (docs/translate.md). The aligner that an output was `begun` with, by its signature, is taken again: an
-    encoder that arrives between two calls must not cost what was translated before.
+    On human translations vectors found more than forms in each of eleven languages, including those in which an encoder
+    is weak (docs/translate.md). For an existing output, `begun` is the signature of its aligner, which is used again:
+    an encoder that was installed between two calls must not make finished translations invalid.
     """
     aligners: list[Aligner] = []
     for encoder in ENCODERS:
@@ -297,31 +297,32 @@ def best_aligner(*, begun: str | None = None) -> Aligner:
     return next((aligner for aligner in aligners if aligner.signature == begun), aligners[0])
 
 
-# How likely two words of a text and its translation belong together, out of how alike they are and where they stand.
+# Probability that a source word and a target word are translations, from their similarity and positions.
 #
 # As in AWESOME-align (Dou and Neubig 2021, section 2.2), similarities become probabilities by a softmax in both
-# directions; here their geometric mean is taken. Three things are put in before, since sentence encoders see a
-# paragraph's words as all rather alike: similarities count against those of a word's nearest (CSLS; Conneau et al.
-# 2018, section 2.3), equal forms and names add to them, and words far from where their surroundings went are held back.
+# directions; here their geometric mean is taken. Before that there are three changes, because sentence encoders give
+# all words of a paragraph rather similar vectors: similarities are relative to those of a word's nearest neighbours
+# (CSLS; Conneau et al. 2018, section 2.3), equal forms and names increase them, and words far from the position of
+# their neighbours' translations get less.
 
 
-_NEAREST = 5  # words that a similarity is held against
-_FEWEST = 10.0  # words; in a short sentence order says little
-_SURROUNDINGS = 8  # words on either side that say where a stretch of text went
-_FADES = 4.0  # words after which a neighbour says half as much
+_NEAREST = 5  # neighbours in CSLS
+_FEWEST = 10.0  # words; in a short sentence order is no evidence
+_SURROUNDINGS = 8  # words on either side that show where a part of the text went
+_FADES = 4.0  # words after which a neighbour counts half
 _MIN_POSTERIOR = 0.02  # probability of a link
 
 
 class AlignmentWeights(NamedTuple):
-    """What counts how much. The defaults were chosen by `benchmarks/projection.py` on half of its paragraphs.
+    """Weights and parameters. The defaults were chosen by `benchmarks/projection.py` on half of its paragraphs.
 
     Attributes:
-        temperature: of the softmax; lower is more decided.
-        form: what an equal form adds, on the scale of two cosines.
-        distance: what a word far from where it is expected loses.
-        spread: share of the text that is far, before anything is known of the order.
-        reach: words that are far, once it is.
-        rounds: how often the order is read off and put in again.
+        temperature: of the softmax; a lower one gives more extreme probabilities.
+        form: gain for equal forms, on the scale of two cosines.
+        distance: penalty for a word far from its expected position.
+        spread: distance that counts as far in the first round, as a share of the text.
+        reach: distance that counts as far afterwards, in words.
+        rounds: how often the expected positions are computed again.
     """
 
     temperature: float = 0.1
@@ -333,7 +334,7 @@ class AlignmentWeights(NamedTuple):
 
 
 def _posterior(cosine: Matrix | Array, form: Matrix, weighing: AlignmentWeights) -> Array:
-    """Probabilities, 0 to 1, shape (source words, target words), of cosines and likeness of forms."""
+    """Probabilities, 0 to 1, shape (source words, target words), from cosines and similarity of forms."""
     n, m = cosine.shape
     if not cosine.size:
         return np.zeros((n, m))
@@ -361,7 +362,7 @@ def _softmax(values: Array, axis: int) -> Array:
 
 
 def _shift_of(probabilities: Array, expected: Array) -> Array:
-    """How far each source word's surroundings went from where they were expected: a weighted median, in words."""
+    """Shift of each source word's neighbourhood from its expected position: a weighted median, in words."""
     away = probabilities.argmax(1) - expected
     sure = probabilities.max(1) ** 2
     n = len(expected)
@@ -375,11 +376,11 @@ def _shift_of(probabilities: Array, expected: Array) -> Array:
 
 
 class VectorAligner:
-    """Links words whose vectors lie close, that can be told by form, and that stand where they would.
+    """Links words with similar vectors, similar forms, and positions that fit.
 
     Args:
-        encoder: gives the vectors, each in its context.
-        weighing: what counts how much.
+        encoder: for contextual vectors of words.
+        weighing: weights and parameters.
     """
 
     def __init__(self, encoder: Encoder, weighing: AlignmentWeights | None = None) -> None:
@@ -405,25 +406,24 @@ class VectorAligner:
 
 
 def vector_aligner(encoder: str = "use-multilingual", **options: Any) -> VectorAligner:
-    """The aligner over an encoder by name."""
+    """The aligner with an encoder by name."""
     return VectorAligner(load_encoder(encoder, **options))
 
 
-# Where the words of a mark went: the stretch of the translation that their links speak for.
+# Projection of a mark: the range of the translation that its links support.
 
 
-_AGAINST = 0.5  # what a link to a word outside counts
-_EMPTY = 0.02  # what a word of the target costs in any case
-_OTHER = 0.5  # share of the first part's gain that a further one has to have
+_AGAINST = 0.5  # weight of a link to a word outside
+_EMPTY = 0.02  # cost of every target word
+_OTHER = 0.5  # minimum gain of a further part, as a share of the first part's
 
 
 def project(source: Side, target: Side, links: Sequence[_Link], mark: Range) -> tuple[tuple[Range, ...], float] | None:
-    """Lay a mark of the source onto the target: its parts and their quality; None where none of its words has a link.
+    """Project a mark of the source onto the target: its parts and their quality; None if none of its words has a link.
 
-    Each word of the target speaks for the mark with the weight of its links to words inside, and against it with half
-    of that to words outside. The part is the stretch that gains most; a further one is taken where it gains half as
-    much or more. Words without a link cost next to nothing between two that belong to the mark, and are left out at
-    the edges.
+    The gain of a target word is the weight of its links to words inside the mark, minus half of that to words outside.
+    The result is the range with the largest sum; further ranges are added if they have at least half of that sum. Words
+    without a link cost almost nothing between words of the mark, and are removed at the edges.
 
     Args:
         source, target: the text and its translation.
@@ -451,7 +451,7 @@ def project(source: Side, target: Side, links: Sequence[_Link], mark: Range) -> 
 
 
 def _runs(gains: Sequence[float]) -> list[Range]:
-    """The stretch of words with the largest sum, and others that come near it; first and last word inclusive."""
+    """The range of words with the largest sum, and others with sums close to it; first and last word inclusive."""
     runs: list[Range] = []
     left = list(gains)
     threshold = 0.0
@@ -465,7 +465,7 @@ def _runs(gains: Sequence[float]) -> list[Range]:
 
 
 def _largest(gains: Sequence[float]) -> tuple[float, int, int]:
-    """The largest sum of neighbours, with the first and the last of them; of equal ones the first, and the shortest."""
+    """The largest sum of neighbours, with its first and last index; of equal ones the first, and the shortest."""
     best, run, begun = (0.0, 0, -1), 0.0, 0
     for index, gain in enumerate(gains):
         if run <= 0:
@@ -477,7 +477,7 @@ def _largest(gains: Sequence[float]) -> tuple[float, int, int]:
 
 
 def _with_edges(source: Side, target: Side, mark: Range, part: Range) -> Range:
-    """A part with as much of the signs around it as the mark has around its words: brackets, quotes, full stops."""
+    """A part, extended by the same signs as the mark has around its words: brackets, quotes, full stops."""
     touched = source.inside(mark)
     if not touched:
         return part
@@ -501,13 +501,13 @@ def _is_sign(char: str) -> bool:
 
 
 _NORMALISED = 0.95
-_MIN_LIKENESS = 0.7  # likeness of a passage that was translated a little differently
-_UNDECIDED = 0.8  # what a place counts for that is one of several
-_LONGEST = 60  # words of a part that is searched for among passages like it
+_MIN_LIKENESS = 0.7  # minimum similarity of a passage with a slightly different translation
+_UNDECIDED = 0.8  # factor for one of several possible positions
+_LONGEST = 60  # words of a part that is searched for by similarity
 
 
 def _locate(side: Side, part: str, expected: float) -> tuple[Range, float] | None:
-    """Where a translated part stands, and how like it that is."""
+    """The range of a translated part, and its similarity."""
     part = re.sub(r"^[\W_]+|[\W_]+$", "", part)  # spaces and signs at either end
     if not part:
         return None
@@ -521,7 +521,7 @@ def _locate(side: Side, part: str, expected: float) -> tuple[Range, float] | Non
 
 
 def _found(text: str, part: str) -> Iterator[Range]:
-    for match in re.finditer(f"(?={re.escape(part)})", text):  # ahead, so that places may overlap
+    for match in re.finditer(f"(?={re.escape(part)})", text):  # lookahead, so that matches may overlap
         yield match.start(), match.start() + len(part)
 
 
@@ -532,7 +532,7 @@ def _found_normalised(text: str, part: str) -> Iterator[Range]:
 
 
 def _alike(side: Side, part: str, expected: float) -> tuple[Range, float] | None:
-    """The stretch of words that has the most in common with the part."""
+    """The range of words with the most words in common with the part."""
     count = len(side_of(part, side.tag).words)
     if not count or count > _LONGEST or not side.words:
         return None
@@ -552,15 +552,14 @@ def _alike(side: Side, part: str, expected: float) -> tuple[Range, float] | None
     return (best[2], best[0]) if best and best[0] >= _MIN_LIKENESS else None
 
 
-# Where a mark went: what each strategy says, and which of them is believed.
+# The position of a mark: results of all strategies, and the choice between them.
 #
-# The quality of a span, 0 to 1, says how far the evidence for its place goes. Its own part is 1 for markers that came
-# back and for whole sentences, its likeness for a part translated by itself, and that of `project` for
-# alignment. Where other strategies have a candidate too, it is 0.6 of that and 0.4 of the share of code points (F1)
-# that it has in common with the best of them. Two checks lower it: a number of the mark that stands in the translation
-# outside the span (times 0.3), and a span whose share of the translation is more than four times, or less than a
-# quarter of, the mark's share of the text (times 0.5). Markers that neither check speaks against are believed;
-# otherwise the best is.
+# The quality of a span, 0 to 1, is the strength of the evidence for its position. The strategy's own quality is 1 for
+# markers that came back and for whole sentences, the similarity for a part that was translated separately, and that of
+# `project` for alignment. If other strategies have a candidate too, the quality is 0.6 of that plus 0.4 of the overlap
+# (F1 of code points) with the best of them. Two checks lower it: a number of the mark that the translation has outside
+# the span (times 0.3), and a span whose share of the translation is more than four times, or less than a quarter of,
+# the mark's share of the text (times 0.5). Markers that pass both checks are taken; otherwise the best candidate is.
 
 
 Strategy = Literal["tags", "spans", "align"]
@@ -575,12 +574,12 @@ _FEWEST_DIGITS = 2
 
 
 class PlacedMark(Record):
-    """A mark in a translation; by itself it says that no strategy found a place.
+    """A mark in a translation; the default is a mark without a position.
 
     Attributes:
         parts: half-open code point ranges, in order.
         quality: 0 to 1, as above.
-        way: which strategy placed it; `sentence` where the mark was all of a sentence.
+        way: the strategy; `sentence` if the mark was a whole sentence.
     """
 
     parts: tuple[Range, ...] = ()
@@ -597,13 +596,13 @@ def best_of(
     apart: Mapping[Range, str],
     aligner: Aligner | None,
 ) -> list[PlacedMark]:
-    """Each mark's best place.
+    """The best position of each mark.
 
     Args:
         source, target: a text and its translation.
         marks: half-open code point ranges of the text.
-        tagged: where markers came back, one range a mark; None where they did not, or were not asked for.
-        apart: translations of marks by themselves.
+        tagged: ranges of the markers, one for each mark; None if they were lost or not used.
+        apart: separate translations of marks.
         aligner: None for no alignment.
     """
     aligned = aligner.align(source, target) if aligner is not None and marks else None
@@ -629,7 +628,7 @@ def best_of(
 
 
 def _sentence(source: Side, target: Side, mark: Range) -> Range | None:
-    """All of the translation, where the mark holds every word of the text."""
+    """The whole translation, if the mark has every word of the text."""
     if not source.words or not target.words or len(source.inside(mark)) < len(source.words):
         return None
     return _with_edges(source, target, mark, (target.words[0][0], target.words[-1][1]))
@@ -643,7 +642,7 @@ def _best(
         others = [_overlap(parts, other_parts) for name, other_parts, _ in candidates if name != way]
         sound = _plausible(source, target, mark, parts)
         placed = PlacedMark(parts, min(1.0, sound * (_OWN * own + _SHARED * max(others) if others else own)), way)
-        if way == "tags" and sound == 1.0:  # the translator itself said so
+        if way == "tags" and sound == 1.0:  # the translator itself gave the position
             return placed
         if not best.parts or placed.quality > best.quality + 1e-9:
             best = placed

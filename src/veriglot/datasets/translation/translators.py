@@ -1,4 +1,4 @@
-"""Translators and aligners by name, what a translator is, markers for it, and whether what came back can be used."""
+"""Translators and aligners by name, the protocol of translators, markers in texts, and checks of translations."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ __all__ = [
     "TranslationRequest",
     "Translator",
     "Unfit",
+    "add_markers",
     "load_aligner",
     "load_translator",
-    "marked",
     "read_translation",
 ]
 
 
-# Translators and aligners by name; other packages join by the entry points `veriglot.translators` and `.aligners`.
+# Translators and aligners by name; entry points `veriglot.translators` and `.aligners` add those of other packages.
 
 
 _TRANSLATORS = Table("translator", "veriglot.translators", packaged(__package__, "translators.toml", dict[str, Entry]))
@@ -53,13 +53,13 @@ _ALIGNERS = Table("aligner", "veriglot.aligners", packaged(__package__, "aligner
 
 
 def load_translator(name: str, **options: Any) -> Translator:
-    """A translator by name, such as `hf:FOLDER`; a model that is asked over `llm` is a `ModelTranslator`.
+    """A translator by name, such as `hf:FOLDER`; `ModelTranslator` is the one for models over `llm`.
 
     Raises:
         UnknownNameError: no such translator, or no such option.
         MissingExtraError: its packages are not installed.
         WeightsError: the model cannot be loaded.
-        UsageError: an option that makes no sense, or one that is missing.
+        UsageError: an option is invalid or missing.
     """
     translator: Translator = _TRANSLATORS.make(name, **options)
     return translator
@@ -71,13 +71,13 @@ def load_aligner(name: str, **options: Any) -> Aligner:
     Raises:
         UnknownNameError: no such aligner, or no such option.
         MissingExtraError: its packages are not installed.
-        WeightsError: the encoder's weights are not here.
+        WeightsError: the encoder's weights are missing.
     """
     aligner: Aligner = _ALIGNERS.make(name, **options)
     return aligner
 
 
-# What a translator is: texts in, translations out, each with whatever went wrong.
+# The protocol of translators: texts in, translations out, each with its problem if any.
 
 
 class TranslationRequest(Record):
@@ -86,8 +86,8 @@ class TranslationRequest(Record):
     Attributes:
         text: never empty.
         source, target: BCP 47 tags.
-        marked: whether it holds markers such as `<1>` and `</1>` that have to come back.
-        attempt: which try it is, from 1; a translator that draws at random gives another translation to another one.
+        marked: whether it has markers such as `<1>` and `</1>` that must come back.
+        attempt: number of the attempt, from 1; a translator with random draws gives another translation for each.
     """
 
     text: str
@@ -98,15 +98,15 @@ class TranslationRequest(Record):
 
 
 class Translation(Record, omit_defaults=True):
-    """What became of a text.
+    """The result for a text.
 
     Attributes:
-        text: the translation; whatever came back where it cannot be used.
-        unfit: why it cannot be used, or None: `no_text` (nothing came back), `refused` (the model declines),
-            `held_back` (by its provider), `cut` (at its length), `unsupported_language`, `no_reply` (the call failed; a
-            later run may try again).
-        detail: the same in words.
-        usage: what it cost, where it costs anything.
+        text: the translation; the unusable reply otherwise.
+        unfit: why it is unusable, or None: `no_text` (empty reply), `refused` (the model declines), `held_back` (by its
+            provider), `cut` (at the token limit), `unsupported_language`, `no_reply` (the call failed; a later run may
+            try again).
+        detail: the reason as a sentence.
+        usage: its cost, if any.
     """
 
     text: str
@@ -116,15 +116,14 @@ class Translation(Record, omit_defaults=True):
 
 
 class Unfit(Record):
-    """Why a reply cannot be used, by name and in words.
+    """Why a reply is unusable.
 
     Attributes:
-        reason: that of the `Translation`; of its markers `markers_lost` (one did not come back), `markers_added` (one
-            came back more often, or that was never there), `markers_unpaired` (closed before it is opened),
-            `markers_empty` (around no word), `markers_in_text` (the original holds what looks like one); or what speaks
-            against the text: `no_text`, `untranslated`, `wrong_script`, `wrong_language`, `loops`, `garbled`,
-            `too_short`, `too_long`.
-        detail: the same in words.
+        reason: that of the `Translation`; about markers `markers_lost` (one is missing), `markers_added` (one is
+            repeated or new), `markers_unpaired` (closed before it is opened), `markers_empty` (around no word),
+            `markers_in_text` (the original has text like a marker); about the text `no_text`, `untranslated`,
+            `wrong_script`, `wrong_language`, `loops`, `garbled`, `too_short`, `too_long`.
+        detail: the reason as a sentence.
     """
 
     reason: str
@@ -132,13 +131,13 @@ class Unfit(Record):
 
 
 class Translator(Protocol):
-    """Translates texts. A class of one's own with these four is a translator too.
+    """Translates texts. A user's class with these four members is a translator too.
 
     Attributes:
-        signature: one line that says what translates, without anything secret. A run that was stopped goes on only
-            with the same one.
-        by_sentence: whether it wants sentences; others are given whole texts. What is longer than it takes it has to
-            part itself, or to say `cut`.
+        signature: one line that identifies the translator, without secrets. An interrupted run continues only with the
+            same one.
+        by_sentence: whether it needs sentences; others get whole texts. It must split longer texts itself, or return
+            `cut`.
         varies: whether another attempt may give another translation.
     """
 
@@ -153,7 +152,7 @@ class Translator(Protocol):
             wanted: any number, of any pairs of languages.
 
         Raises:
-            VeriglotError: what every further text would meet too, such as a spending limit.
+            VeriglotError: an error that every further text would have too, such as a spending limit.
         """
         ...
 
@@ -162,8 +161,8 @@ class FunctionTranslator:
     """A function of text, source and target as a translator.
 
     Args:
-        function: gives the translation of one text; the tags are BCP 47. Empty text means that there is none.
-        name: what tells it apart from another function; raise its version with every change.
+        function: gives the translation of one text; the tags are BCP 47. An empty text means that there is none.
+        name: identifies the function; change its version with every change.
         by_sentence: as `Translator`.
     """
 
@@ -191,15 +190,15 @@ _HEADED = re.compile(
 
 
 class ModelTranslator:
-    """Asks a model for translations of whole texts.
+    """Asks a language model for translations of whole texts.
 
     Args:
-        client: whom to ask.
-        model: as its server names it.
-        settings: how it generates; greedy where nothing is said.
+        client: for the calls.
+        model: its name on the server.
+        settings: generation settings; greedy by default.
         seed: of the calls; another attempt has the next one.
         jobs: calls at the same time.
-        by_sentence: ask sentence by sentence; safer with small models, without the context.
+        by_sentence: ask sentence by sentence, without context; more reliable with small models.
     """
 
     varies = True
@@ -232,13 +231,13 @@ class ModelTranslator:
         """As `Translator`; many at a time.
 
         Raises:
-            ModelError: what every further call would meet too.
+            ModelError: an error that every further call would have too.
         """
         answers = ask_all(self._client, (self.request(item) for item in wanted), jobs=self._jobs)
         return [_read(item, answer) for item, answer in zip(wanted, answers, strict=True)]
 
     def request(self, wanted: TranslationRequest) -> Request:
-        """What is asked for a text."""
+        """The request for a text."""
         prompt = load_prompts("translation")["marked" if wanted.marked else "plain"].format(
             source=_named(wanted.source),
             target=_named(wanted.target),
@@ -268,16 +267,16 @@ def _named(tag: str) -> str:
     return f"{entry.name} ({entry.tag})" if entry else tag
 
 
-# Whether a translation is one: in the right language and script, whole, of a plausible length, not in a loop.
+# Plausibility of a translation: right language and script, complete, of a plausible length, no loop.
 
 
-_MOST_FOREIGN = 0.5  # share of the letters in other scripts: names and formulas stand in every text
-_LONG = 60  # letters from which a language can be told
+_MOST_FOREIGN = 0.5  # share of letters in other scripts: names and formulas are in every text
+_LONG = 60  # letters from which a language can be detected
 _LONG_DENSE = 25
-_DENSE = {"Jpan", "Kore", "Hans", "Hant", "Thai", "Laoo", "Khmr", "Mymr"}  # a code point says more, or spaces are few
-_WEIGHT = {"Jpan": 2.2, "Hans": 3.0, "Hant": 3.0, "Kore": 2.0}  # code points of an alphabet that one of these is
+_DENSE = {"Jpan", "Kore", "Hans", "Hant", "Thai", "Laoo", "Khmr", "Mymr"}  # more content per code point, or few spaces
+_WEIGHT = {"Jpan": 2.2, "Hans": 3.0, "Hant": 3.0, "Kore": 2.0}  # equivalent code points of an alphabet
 _SURE = 0.9
-_RATIO = 3.5  # times as long, or as short, in code points of an alphabet
+_RATIO = 3.5  # maximum ratio of lengths, in equivalent code points of an alphabet
 _SLACK = 24
 _FEW = 4  # words: a name may be the same in both languages
 
@@ -285,27 +284,27 @@ _FEW = 4  # words: a name may be the same in both languages
 def read_translation(
     reply: Translation, plain: str, marks: int, source: str, target: str
 ) -> tuple[str, tuple[Range, ...]] | Unfit:
-    """The translation in a reply and where its marks stand, or why it cannot be used.
+    """The translation in a reply with the ranges of its marks, or why it is unusable.
 
     Args:
-        reply: what a translator gave.
+        reply: of a translator.
         plain: the text, without markers.
-        marks: how many markers it was sent with.
+        marks: number of markers in the sent text.
         source, target: BCP 47 tags.
     """
     if reply.unfit is not None:
         return Unfit(reply.unfit, reply.detail)
     text = reply.text.strip()
-    result = unmarked(text, marks) if marks else (text, ())
+    result = remove_markers(text, marks) if marks else (text, ())
     if isinstance(result, Unfit):
         return result
     return implausibility(plain, result[0], source, target) or result
 
 
 def implausibility(source: str, translation: str, source_tag: str, target_tag: str) -> Unfit | None:
-    """What speaks against a translation, and the same in words; None where nothing does.
+    """The problem of a translation; None if there is none.
 
-    A heuristic, and wide on purpose: it tells what is no translation from what may be one, not good from bad.
+    A heuristic, tolerant on purpose: it rejects what cannot be a translation, not bad translations.
     """
     if not any(char.isalnum() for char in translation):
         return Unfit("no_text", "there is no word in it")
@@ -357,10 +356,10 @@ def _size(text: str, tag: str) -> float:
     return len(text.strip()) * (_WEIGHT.get(entry.script, 1.0) if entry is not None else 1.0)
 
 
-# Marks in a text as markers that a translator carries along: `<1>...</1>`, and what is made of those that come back.
+# Marks as markers in the text that a translator preserves: `<1>...</1>`, and parsing of those that come back.
 #
-# Numbers, since letters are transliterated into other scripts and words are translated. What a translator does to
-# brackets, digits and spaces is read with patience; a marker that is gone, or there twice, is not.
+# The names are numbers, because letters are transliterated into other scripts and words are translated. Changed
+# brackets, digits and spaces are tolerated; missing or repeated markers are not.
 
 
 _ESCAPED = re.compile(r"&(lt|gt|#60|#62);", re.IGNORECASE)
@@ -369,8 +368,8 @@ _LIKE = re.compile(r"[<＜‹〈]\s*[/／\\]?\s*\d{1,3}\s*[>＞›〉]|&lt;\s*/?
 _OPEN_ENDED = re.compile(r"[<＜]\s*[/／]?\s*\d{0,3}\s*\Z")
 
 
-def marked(text: str, marks: Sequence[Range]) -> str | Unfit:
-    """A text with markers around ranges of it; nested and crossing ones are each written as they stand.
+def add_markers(text: str, marks: Sequence[Range]) -> str | Unfit:
+    """A text with markers around ranges of it, which may be nested or cross each other.
 
     Args:
         text: any text.
@@ -381,10 +380,10 @@ def marked(text: str, marks: Sequence[Range]) -> str | Unfit:
     return with_tags(text, ((*mark, f"<{number}>", f"</{number}>") for number, mark in enumerate(marks, 1)))
 
 
-def unmarked(text: str, count: int) -> tuple[str, tuple[Range, ...]] | Unfit:
-    """A translation of a text with `count` marks without its markers, and where the marks stand in it.
+def remove_markers(text: str, count: int) -> tuple[str, tuple[Range, ...]] | Unfit:
+    """A translation of a text with `count` marks without its markers, and the ranges of the marks.
 
-    They are unfit unless each marker came back once, in pairs, around a word.
+    It is unfit unless each marker came back once, in pairs, around a word.
     """
     text = _ESCAPED.sub(lambda match: "<" if match[1].lower() in {"lt", "#60"} else ">", text)
     starts: dict[int, int] = {}
@@ -412,9 +411,9 @@ def unmarked(text: str, count: int) -> tuple[str, tuple[Range, ...]] | Unfit:
 
 
 def _tidied(text: str, spans: Sequence[Range]) -> tuple[str, tuple[Range, ...]] | Unfit:
-    """Without the double spaces that markers leave, and with spans that begin and end in no space."""
+    """Without the double spaces that markers leave, and with spans that neither begin nor end with a space."""
     chars: list[str] = []
-    positions = []  # of each code point in the text that is left
+    positions = []  # of each code point in the remaining text
     for char in text:
         positions.append(len(chars))
         if char == " " and (not chars or chars[-1].isspace()):

@@ -1,12 +1,12 @@
-"""Training examples of the grounding detector from labelled files in any readable format, glued spans repaired.
+"""Training examples of the grounding detector from labelled files in any readable format; glued spans are repaired.
 
-What a sample teaches follows from what its annotators said, not from the file it stood in:
+The labels of a sample decide how it is used, not its file:
 
 - spans by a model, with FAVA types: silver, after repair of glued spans;
-- spans by people: natural; several annotators without a `gold` layer count by majority of those who marked;
-- a response that people found nothing in: clean, and where it answers a question, a source of wrong answers;
-- evidence without a response: clean text to quote and to change;
-- a translation: kept as it is, for what learns from translations.
+- spans by people: natural; of several annotators without a `gold` layer, the majority of those who marked spans;
+- a response without spans by people: clean; if it answers a question, wrong answers are made from it too;
+- evidence without a response: clean text to quote and to corrupt;
+- a translation: kept unchanged, for detectors that learn from translations.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Mark:
-    """An unsupported part of a response, half-open in code points, with its FAVA type where one is known."""
+    """An unsupported part of a response, half-open in code points, with its FAVA type if known."""
 
     start: int
     end: int
@@ -49,20 +49,20 @@ class Mark:
 
 @dataclass(frozen=True)
 class Example:
-    """One response to learn from.
+    """One training response.
 
     Attributes:
-        kind: where it comes from: `silver`, `natural`, or how it was made (`clean`, `removed`, `changed`, `wrong`).
-        source: name of the data set, for the record.
-        group: examples of one group (same text, same reference) never part between training and held-out data.
+        kind: origin: `silver`, `natural`, or the rule that made it (`clean`, `removed`, `changed`, `wrong`).
+        source: name of the data set.
+        group: examples of one group (same text, same reference) are never split between training and held-out data.
         language: BCP 47 tag.
         response: the text.
         passages: the evidence.
         question: the question, or None.
-        marks: what the evidence does not support.
-        ignored: places that teach nothing, because their label or their text is damaged.
-        shares: half-open places with the share of annotators who marked them, where that is known.
-        evidence_language: BCP 47 tag of the evidence where it is not in the response's language, or None.
+        marks: unsupported parts.
+        ignored: ranges without weight in training, because label or text is damaged.
+        shares: half-open ranges with the share of annotators who marked them, if known.
+        evidence_language: BCP 47 tag of the evidence if it differs from the response's, else None.
         translation: whether the response translates the evidence.
     """
 
@@ -85,32 +85,32 @@ HELD_OUT = 0.1
 
 
 def share_of(text: str) -> float:
-    """A number between 0 and 1 that depends on the text alone, evenly spread: for splits that never move."""
+    """A number between 0 and 1 from a hash of the text, uniformly distributed: for splits that never change."""
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big") / 2.0**64
 
 
 def script_of_tag(tag: str | None) -> str | None:
-    """The script of a language, or None where the language table does not hold it."""
+    """The script of a language; None if the language table does not have the language."""
     known = find_language(tag or "")
     return known.script if known is not None else None
 
 
-# Repair of glued spans: where a generator replaced words, the published text holds old and new word in one.
+# Repair of glued spans: when the generator replaced a word, the published text joins the old and the new word.
 #
-# In most silver files an entity or relation span reads `HellasRoma`: the word that was deleted and the one that was
-# put in its place, without a space. A detector would learn to see the seam. `unglue` finds it by the words that the
-# language's references and clean text hold, and leaves the new word alone; where it finds none and the
-# span holds a word never seen elsewhere, the span is ignored in training.
+# In most silver files an entity or relation span reads `HellasRoma`: the deleted word and the inserted one, without a
+# space. A detector would learn to recognise the join. `unglue` finds the join with the words of the language's
+# references and clean text, and removes the old word. If it finds none, and a word of the span occurs nowhere else, the
+# span is ignored in training.
 
 
 _REPLACING = frozenset({"entity", "relation"})
-_MIN_PART = 2  # code points: of both words at a seam
+_MIN_PART = 2  # code points, of both words
 _TRUSTED = 1.0
-_SEEN_WHOLE = 2  # a word that occurs so often elsewhere is no glue
+_SEEN_WHOLE = 2  # a word with so many other occurrences is not glued
 
 
 def vocabulary_of(example: Example) -> list[str]:
-    """The folded words of an example's references and of its response outside replaced spans."""
+    """The case-folded words of an example's references, and of its response outside replaced spans."""
     folded = [fold(p[s:e]) for p in example.passages for s, e in words(p, example.language)]
     replaced = [m for m in example.marks if m.type in _REPLACING]
     for start, end in words(example.response, example.language):
@@ -120,7 +120,7 @@ def vocabulary_of(example: Example) -> list[str]:
 
 
 def unglue(example: Example, vocabulary: Counter[str]) -> Example | None:
-    """The example with its glued spans repaired or ignored; None where spans cross, so that no repair is safe."""
+    """The example with glued spans repaired or ignored; None if spans overlap, which allows no safe repair."""
     parts = []
     marks = []
     ignored = []
@@ -145,7 +145,7 @@ def unglue(example: Example, vocabulary: Counter[str]) -> Example | None:
 
 
 def _without_old(span: str, vocabulary: Counter[str], reference: str) -> tuple[str, bool]:
-    """The span without the deleted words, and whether it can be trusted."""
+    """The span without the deleted words, and whether the result is reliable."""
     best, seam = 0.0, 0
     for split in range(_MIN_PART, len(span) - _MIN_PART + 1):
         if span[split - 1].isalnum() and span[split].isalnum():
@@ -158,7 +158,7 @@ def _without_old(span: str, vocabulary: Counter[str], reference: str) -> tuple[s
 
 
 def _trust(span: str, split: int, vocabulary: Counter[str], reference: str) -> float:
-    """How likely two words meet at `place`: both known, the two as one unknown, the first part in the reference."""
+    """Evidence of a join at `split`: both words known, joined unknown, the first part in the reference."""
     old, new = span[:split], span[split:]
     last = old[words(old)[-1][0] :]
     first = new[slice(*words(new)[0])]
@@ -177,7 +177,7 @@ def _trust(span: str, split: int, vocabulary: Counter[str], reference: str) -> f
 TYPES = tuple(taxonomy("fava").types)
 """The span types that are learned, in the order of the network's outputs."""
 
-_MAX_PASSAGE = 3000  # code points of a passage of clean text: articles can be books
+_MAX_PASSAGE = 3000  # code points of a passage of clean text, because articles can be books
 
 
 @dataclass(frozen=True)
@@ -192,15 +192,15 @@ class Article:
 
 @dataclass(frozen=True)
 class Answer:
-    """A right answer, by construction, with the passage that holds it.
+    """A right answer of a published data set, with its passage.
 
     Attributes:
         language: BCP 47 tag of answer and passage.
-        passage: the text that holds the answer.
-        question: what it answers.
+        passage: the text with the answer.
+        question: the question.
         text: the answer.
-        question_id: the same in every language that the question stands in, or None.
-        title: of the article that the passage is of, or None.
+        question_id: the same in every language of the question, or None.
+        title: of the passage's article, or None.
     """
 
     language: str
@@ -212,7 +212,7 @@ class Answer:
 
 
 class Labelled(msgspec.Struct):
-    """All that was read."""
+    """All training data as read."""
 
     examples: list[Example] = []
     articles: list[Article] = []
@@ -222,7 +222,7 @@ class Labelled(msgspec.Struct):
 
 
 def read_labelled(paths: Iterable[str]) -> Labelled:
-    """Read training data; samples that cannot teach are counted in `left_out`, by reason.
+    """Read training data; samples that cannot be used are counted in `left_out`, by reason.
 
     Raises:
         InputError: a file cannot be read.
@@ -279,7 +279,7 @@ def _example(
     shares: tuple[tuple[int, int, float], ...] = (),
 ) -> Example:
     languages = {passage.language for passage in sample.evidence if passage.language is not None}
-    across = len(languages) == 1 and sample.language not in languages  # the passages say so
+    across = len(languages) == 1 and sample.language not in languages  # from the languages of the passages
     return Example(
         kind,
         source,
@@ -299,7 +299,7 @@ def _group(sample: Sample) -> str:
 
 
 def _natural(sample: Sample, labelled: Labelled) -> None:
-    """Take a sample that people labelled."""
+    """Add a sample with labels by people."""
     layers = [a for a in sample.annotations if a.kind is Kind.HUMAN and a.spans is not None]
     gold = next((a for a in layers if a.annotator == "gold"), None)
     if gold is not None and gold.spans == () and sample.question and sample.meta.get("answer_in_evidence"):
@@ -320,7 +320,7 @@ def _natural(sample: Sample, labelled: Labelled) -> None:
 
 
 def majority(sample: Sample, layers: Sequence[Annotation]) -> tuple[Mark, ...]:
-    """What more than half of the annotators marked, as runs."""
+    """The words that more than half of the annotators marked, as contiguous spans."""
     votes = np.zeros(len(sample.response), np.int64)
     for layer in layers:
         marked = np.zeros(len(votes), bool)
@@ -333,19 +333,19 @@ def majority(sample: Sample, layers: Sequence[Annotation]) -> tuple[Mark, ...]:
 # Examples as arrays: features, labels and weights of every word.
 
 
-# A replaced word is one of ten in its sentence and most are noise-free only after repair; without weight the network
-# learns to mark whole sentences alone.
+# About one of ten words in a sentence is replaced, and most spans have clean borders only after repair. Without extra
+# weight for them the network learns to mark only whole sentences.
 _REPLACED_WEIGHT = 2.0
 
 
 @dataclass(frozen=True)
 class Labels:
-    """An example with what is known of each of its words.
+    """An example with the labels of its words.
 
     Attributes:
-        example: where it comes from.
-        target: 1 for unsupported words, 0 for supported ones, between for divided annotators, shape (n,).
-        weight: what each word counts for, 0 for words that teach nothing, shape (n,).
+        example: the example.
+        target: 1 for unsupported words, 0 for supported ones, between if annotators disagree, shape (n,).
+        weight: weight of each word in training, 0 to ignore it, shape (n,).
         types: of FAVA, shape (n, 6).
     """
 
@@ -359,7 +359,7 @@ class Labels:
 
     @property
     def is_answer(self) -> bool:
-        """Whether it is a natural answer to a question, which the first stage of a training does not see."""
+        """Whether it is a natural answer to a question; the first stage of the training does not use these."""
         return self.example.source == "qa"
 
 
@@ -367,9 +367,9 @@ def labels_of(example: Example, bounds: Int64s, markup: Bools) -> Labels:
     """The labels of words.
 
     Args:
-        example: what is known of the response.
+        example: the response with its marks.
         bounds: its words, half-open in code points, shape (n, 2).
-        markup: words that are no part of what is said, shape (n,).
+        markup: words that are markup, not content, shape (n,).
     """
     target = np.zeros(len(bounds), np.float32)
     types = np.zeros((len(bounds), len(TYPES)), np.float32)
@@ -386,7 +386,7 @@ def labels_of(example: Example, bounds: Int64s, markup: Bools) -> Labels:
         for start, end, share in example.shares:
             by_place[start:end] = share
         sums = np.concatenate([[0.0], np.cumsum(by_place)])
-        lengths = np.maximum(bounds[:, 1] - bounds[:, 0], 1)  # a token of nothing but a space has none
+        lengths = np.maximum(bounds[:, 1] - bounds[:, 0], 1)  # a token of spaces alone has length 0
         target = np.asarray((sums[bounds[:, 1]] - sums[bounds[:, 0]]) / lengths, np.float32)
     weight[markup] = 0
     for start, end in example.ignored:

@@ -1,7 +1,7 @@
-"""The network of the grounding detector: examples as arrays, layers, fitting, predictions, and its ONNX file.
+"""The network of the grounding detector: arrays, layers, training, prediction, and ONNX export.
 
-Convolutions see a word's neighbours; two layers pool every sentence, look at the sentences beside it, and hand the
-result back to its words, since most unsupported text comes in whole sentences. No attention: time stays linear.
+Convolutions combine neighbouring words. Two layers average every sentence, combine neighbouring sentences, and add the
+result to their words, because most unsupported text is whole sentences. Without attention, time is linear in length.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class Row(Labels):
 
 
 def rows_of(examples: Iterable[Example], lexicon: Lexicon) -> list[Row]:
-    """Arrays of the examples that hold words."""
+    """Arrays of the examples that have words."""
     return [row for row in (_row_of(example, lexicon) for example in examples) if row is not None]
 
 
 def _row_of(example: Example, lexicon: Lexicon) -> Row | None:
-    """The arrays of an example; None where response or evidence hold no word."""
+    """The arrays of an example; None if response or evidence has no word."""
     extract_result = extract_features(example.response, example.passages, example.question, example.language, lexicon)
     if extract_result is None:
         return None
@@ -96,7 +96,7 @@ class _Neighbours(nn.Module):
 
 
 class _Sentences(nn.Module):
-    """A residual block: sentence means, a convolution over sentences, a look at the response, and back to the words."""
+    """A residual block: sentence means, a convolution over sentences, the mean of the response, and back to words."""
 
     def __init__(self, width: int, dropout: float) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class _Sentences(nn.Module):
 
     def forward(self, hidden: Tensor, present: Tensor, pool: Tensor) -> Tensor:
         normed = self.norm(hidden) * present
-        real = (pool.sum(-1, keepdim=True) > 0).to(hidden.dtype)  # sentences that are no padding
+        real = (pool.sum(-1, keepdim=True) > 0).to(hidden.dtype)  # sentences that are not padding
         means = torch.cat([pool @ normed, pool @ (normed * normed)], dim=-1)
         sentences = functional.gelu(self.enter(means)) * real
         sentences = sentences + functional.gelu(self.beside(sentences.transpose(1, 2)).transpose(1, 2)) * real
@@ -158,18 +158,18 @@ class Network(nn.Module):
 
 
 class WithLearnedVectors(nn.Module):
-    """A network that learns its own projection of the encoder's vectors; the last feature is the word's row, or -1."""
+    """A network that learns a projection of the encoder's vectors; the last feature is the row of a vector, or -1."""
 
     def __init__(self, network: Network, vectors: Tensor, start: Tensor) -> None:
         super().__init__()
         self.network = network
-        self.vectors = vectors  # no parameter: it is never changed, and too large to copy with the state
+        self.vectors = vectors  # not a parameter: it never changes and is too large for the state dict
         self.project = nn.Linear(start.shape[0], start.shape[1], bias=False)
         self.project.weight.data = start.T.contiguous()
         self.dropout = nn.Dropout(0.3)
 
     def forward(self, features: Tensor, present: Tensor, pool: Tensor) -> Tensor:
-        """Logits, as `Network.forward`; `features` has the row of the word's vector last."""
+        """Logits, as `Network.forward`; the last of `features` is the row of the word's vector."""
         rows = features[..., -1].long()
         known = (rows >= 0).unsqueeze(-1)
         vectors = self.vectors[rows.clamp(min=0)].to(features.dtype) * known
@@ -178,16 +178,16 @@ class WithLearnedVectors(nn.Module):
         return out
 
 
-# Fitting: batches by length, and predictions one response at a time.
+# Training in batches of similar length; prediction one response at a time.
 
 
-_RATE = 2e-3  # the highest learning rate
+_RATE = 2e-3  # highest learning rate
 _WARM_UP = 50  # steps
-_LAST_RATE = 0.02  # of the highest learning rate
+_LAST_RATE = 0.02  # share of the highest learning rate
 _DECAY = 0.02
 _BATCH_WORDS = 6000
-_SORTED = 512  # rows among which batches of like length are made
-_MEASURED = 2000  # rows from which features are scaled
+_SORTED = 512  # rows that are sorted by length together
+_MEASURED = 2000  # rows for the mean and deviation of features
 
 
 def statistics(rows: Sequence[Row]) -> tuple[Tensor, Tensor]:
@@ -198,7 +198,7 @@ def statistics(rows: Sequence[Row]) -> tuple[Tensor, Tensor]:
 
 
 def _batch(rows: Sequence[Row], scale: Callable[[Row], float], *, with_rows: bool) -> list[Tensor]:
-    """Values, presence, pool, target, types and weight of rows, padded; `with_rows` the row of the vector last."""
+    """Padded features, mask, pool, target, types and weight of rows; `with_rows` adds the row of the vector, last."""
     columns = (
         [np.column_stack([row.values, row.vector]) if with_rows else row.values for row in rows],
         [np.ones((len(row), 1)) for row in rows],
@@ -244,17 +244,17 @@ def fit(
     with_rows: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Train in place, seeded, by AdamW with gradients clipped to norm 1.
+    """Train in place with AdamW and gradients clipped to norm 1; seeded.
 
     Args:
-        network: whose parameters are fitted.
-        rows: what it learns from.
+        network: the network to train.
+        rows: training rows.
         epochs: passes over the rows.
-        seed: of the order of rows, and of what is dropped.
-        type_weight: what the loss of types counts for.
-        scale: what a row counts for.
-        with_rows: whether the network is shown which vector a word has.
-        say: told the mean loss after each epoch.
+        seed: for the order of rows and for dropout.
+        type_weight: weight of the type loss.
+        scale: weight of a row.
+        with_rows: whether the network gets the row of each word's vector.
+        say: callback for the mean loss after each epoch.
     """
     rng = np.random.default_rng(seed)
     steps = len(_batches(rows, np.random.default_rng(seed))) * epochs
@@ -270,7 +270,7 @@ def fit(
                 group["lr"] = _RATE * (min(1.0, (step + 1) / _WARM_UP) * falling)
             values, present, pool, target, types, weight = _batch(batch, scale, with_rows=with_rows)
             out = network(values, present, pool)
-            # Cross-entropy of marking over all words, and of types over unsupported words whose type is known.
+            # Cross-entropy of unsupported or not over all words, and of types over unsupported words with a known type.
             marking = functional.binary_cross_entropy_with_logits(out[..., 0], target, reduction="none")
             typed = (weight * target * (types.sum(-1) > 0)).unsqueeze(-1)
             typing = functional.binary_cross_entropy_with_logits(out[..., 1:], types, reduction="none")
@@ -287,7 +287,7 @@ def fit(
 
 
 def predict(network: nn.Module, rows: Sequence[Row]) -> list[Float32s]:
-    """Logits of each row, one response at a time as the detector does it; each of shape (n, 7)."""
+    """Logits of each row, one response at a time like the detector; each of shape (n, 7)."""
     logits = []
     with torch.no_grad():
         for row in rows:
@@ -296,7 +296,7 @@ def predict(network: nn.Module, rows: Sequence[Row]) -> list[Float32s]:
     return logits
 
 
-# From PyTorch to ONNX, checked.
+# Export from PyTorch to ONNX, with a comparison of outputs.
 
 
 _TOLERANCE = 2e-3  # of a logit
@@ -316,16 +316,16 @@ class _ForOne(nn.Module):
 
 
 def export(network: Network, path: Path) -> None:
-    """Write the network as one self-contained ONNX file, which names nothing of the machine it was made on.
+    """Write the network as one self-contained ONNX file without paths of this machine.
 
     Raises:
-        WeightsError: PyTorch exported nothing, or something else.
+        WeightsError: the export failed, or its outputs differ.
     """
     single = _ForOne(network).eval()
     width = len(network.means)
     words, sentences = torch.export.Dim("words", min=2), torch.export.Dim("sentences", min=2)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch's own: of its internals, and of parts that this network does not use
+        warnings.simplefilter("ignore")  # PyTorch's: of its internals, and of parts that this network does not use
         logging.getLogger("torch.onnx").setLevel(logging.ERROR)
         program = torch.onnx.export(
             single,
@@ -345,7 +345,7 @@ def export(network: Network, path: Path) -> None:
 
 
 def _strip(model: Any) -> None:
-    """Take out what the exporter notes beside every node: stack traces, with the paths of the machine it ran on."""
+    """Remove the exporter's metadata of every node: stack traces with paths of this machine."""
     graph = model.graph
     nodes = [*graph.node, *(node for function in model.functions for node in function.node)]
     values = [*graph.value_info, *graph.initializer, *graph.input, *graph.output]

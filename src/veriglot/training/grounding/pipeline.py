@@ -1,8 +1,8 @@
-"""Training the grounding detector: word vectors distilled, two stages fitted, a folder of weights written; seeded.
+"""Trains the grounding detector: distils word vectors, trains in two stages, writes a folder of weights; seeded.
 
-The first stage learns from everything but natural answers; the second goes on with those few, mixed with some of the
-rest. So natural answers can be left out in parts and the figure on the rest be honest, at the price of the short
-second stage alone (`benchmarks/grounding_natural.py`). A tenth of the other texts trains nothing."""
+The first stage uses everything except natural answers. The second stage continues with those few and some of the other
+rows. So cross-validation over natural answers is honest and repeats only the short second stage
+(`benchmarks/grounding_natural.py`). A tenth of the other texts is held out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from veriglot.signatures import file_sha256
 from veriglot.storage.files import whole_folder, write_json
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import words
-from veriglot.training.calibration import line_of, lines_by_script, logistic
+from veriglot.training.calibration import fit_logistic, fit_platt, fit_platt_by_script
 from veriglot.training.grounding.examples import (
     HELD_OUT,
     TYPES,
@@ -46,7 +46,7 @@ from veriglot.training.grounding.network import (
     rows_of,
     statistics,
 )
-from veriglot.training.grounding.synthetic_data import Commonness, clean_texts, count_words, made_by_rule
+from veriglot.training.grounding.synthetic_data import Commonness, clean_texts, count_words, synthetic_examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -58,22 +58,22 @@ if TYPE_CHECKING:
 __all__ = []
 
 
-# Distilling word vectors from a multilingual sentence encoder.
+# Distillation of word vectors from a multilingual sentence encoder.
 #
 # The encoder (Universal Sentence Encoder multilingual, as an ONNX file with its tokenizer inside) embeds every word of
-# a vocabulary as if it were a sentence. Its space is shared by its languages, so words of one meaning lie together.
-# What ships is small: the first principal directions, scaled to length 1, say what a word means; a projection that is
-# learned with the detector says how it is used (hedges, praise, tales ...).
+# a vocabulary as a sentence. Its languages share one space, so words of one meaning are close to each other. The
+# stored vectors are small: the first principal components, scaled to length 1, are the meaning of a word; a projection
+# that is learned with the detector is its use (hedges, praise, tales ...).
 
 
 ENCODER_LANGUAGES = ("ar", "zh", "en", "fr", "de", "it", "ja", "ko", "nl", "pl", "pt", "es", "th", "tr", "ru")
-NEAR_LANGUAGES = ("ca", "yue")  # not among the encoder's, but close enough to one that its words land well
-LEARNED = 16  # numbers of the learned projection
-_LISTED = 14000  # commonest words taken from each language's list
+NEAR_LANGUAGES = ("ca", "yue")  # not languages of the encoder, but so close to one that their words get good vectors
+LEARNED = 16  # dimensions of the learned projection
+_LISTED = 14000  # most frequent words from each language's list
 _MIN_COUNT = 4  # occurrences in the training texts
 _MAX_LENGTH = 30
 _BATCH = 512
-_MEAN_SQUARE_EDGE = 4.0  # learned numbers beyond four standard deviations are cut
+_MEAN_SQUARE_EDGE = 4.0  # learned dimensions are clipped at four standard deviations
 
 
 class Distilled:
@@ -87,15 +87,15 @@ class Distilled:
 
     @property
     def directions(self) -> Float32s:
-        """The directions of the meaning part, shape (512, MEANING)."""
+        """The principal components of the meaning part, shape (512, MEANING)."""
         return self._principal[:, :MEANING]
 
     def next_directions(self) -> Float32s:
-        """The directions that follow, to start the learned projection from; shape (512, LEARNED)."""
+        """The next principal components, the start of the learned projection; shape (512, LEARNED)."""
         return self._principal[:, MEANING : MEANING + LEARNED]
 
     def lexicon(self, frequencies: UInt8s, learned: Float32s | None) -> Lexicon:
-        """The lexicon that ships."""
+        """The lexicon in the form of the weights."""
         full = self.full.astype(np.float32)
         meaning = full @ self.directions
         meaning /= np.linalg.norm(meaning, axis=1, keepdims=True) + 1e-9
@@ -107,7 +107,7 @@ class Distilled:
 
 
 def vocabulary(texts: Iterable[tuple[str, str]]) -> list[str]:
-    """Folded words to distil: the commonest of each of the encoder's languages, and what the texts repeat."""
+    """Case-folded words to embed: the most frequent of each of the encoder's languages, and frequent training words."""
     with needing("Distilling word vectors", "vectors"):
         import wordfreq
     known = dict.fromkeys(
@@ -138,7 +138,7 @@ def distil(vocabulary: list[str], encoder: Path) -> Distilled:
     chosen = document.passage[alone]
     keys, first = np.unique(keys, return_index=True)
     chosen = chosen[first]
-    by_length = np.argsort(sizes[chosen], kind="stable")  # batches of like length waste no padding
+    by_length = np.argsort(sizes[chosen], kind="stable")  # batches of similar length need less padding
     full = np.zeros((len(chosen), 512), np.float16)
     name = session.get_inputs()[0].name
     for at in range(0, len(chosen), _BATCH):
@@ -149,14 +149,14 @@ def distil(vocabulary: list[str], encoder: Path) -> Distilled:
     return Distilled(keys, full)
 
 
-_OTHERS_FOR_VECTORS = 5000  # rows beside the silver ones from which the projection is learned
-_MIXED = 3500  # rows of the first stage that the second sees again
+_OTHERS_FOR_VECTORS = 5000  # rows that are not silver, for the learned projection
+_MIXED = 3500  # rows of the first stage that the second stage uses too
 _REPEATS = 10  # of each natural answer in the second stage
-# Summaries are many and alike; checked claims are few and close to what models really do.
+# Summaries are many and similar; verified claims are few and close to what models really write.
 _SOURCE_SCALE = {"summarization": 0.7, "open": 2.0}
 _ANSWER_SCALE = 2.0
 _MADE_SCALE = 0.7
-# Only where words have vectors can the network learn what hedges and praise look like in *other* languages.
+# Only with word vectors can the network learn what hedges and praise look like in *other* languages.
 _WITH_VECTORS_SCALE = 1.8
 
 
@@ -169,24 +169,24 @@ def train(
     epochs: int = 6,
     say: Say = lambda _: None,
 ) -> None:
-    """Train from labelled files to a folder of weights that `load_detector("grounding", weights=...)` takes.
+    """Train on labelled files, and write a folder of weights for `load_detector("grounding", weights=...)`.
 
     Equal data, seed and versions give equal weights on one kind of processor.
 
     Args:
         paths: files and folders in any readable format.
         out: the folder for the weights.
-        seed: of everything that is drawn.
-        encoder: the sentence encoder's ONNX file, to distil word vectors from; None keeps the shipped vectors.
+        seed: for all random draws.
+        encoder: the sentence encoder's ONNX file, for distillation of word vectors; None uses the installed vectors.
         epochs: passes of the first stage.
-        say: told of progress, a line at a time.
+        say: callback for progress, one line at a time.
 
     Raises:
-        InputError: a file cannot be read, or nothing in it can be learned from.
+        InputError: a file cannot be read, or has no training data.
         MissingExtraError: a package that the encoder needs is not installed.
-        WeightsError: the trained network could not be exported faithfully.
+        WeightsError: outputs of the exported network differ.
     """
-    torch.set_num_threads(1)  # so small a network is faster on one, and the sums keep their order
+    torch.set_num_threads(1)  # faster for such a small network, and sums have a fixed order
     labelled = read_labelled(str(path) for path in paths)
     say(f"read {len(labelled.examples)} labelled responses, {len(labelled.articles)} articles")
     if labelled.translations:
@@ -197,14 +197,14 @@ def train(
         lexicon = Lexicon(commonness.table(), own_lexicon.keys, own_lexicon.vectors)
     else:
         lexicon = lexicon_for(labelled, commonness, encoder, seed, say)
-    rows = rows_of([*labelled.examples, *made_by_rule(labelled, commonness, seed)], lexicon)
+    rows = rows_of([*labelled.examples, *synthetic_examples(labelled, commonness, seed)], lexicon)
     say(f"took features of {len(rows)} responses")
     if len(rows) < 1000:
         say("warning: so few responses give no detector that can be used; the one that ships learned from 30,000")
     network = first_stage(rows, seed, say, epochs)
     answers = [row for row in rows if row.is_answer]
     fold = folds_of(answers)
-    judged: list[tuple[Row, Float32s]] = []  # every answer by a network that did not see it
+    judged: list[tuple[Row, Float32s]] = []  # every answer with logits of a network that was not trained on it
     for number in sorted(set(fold)):
         seen = [row for row, part in zip(answers, fold, strict=True) if part != number]
         unseen = [row for row, part in zip(answers, fold, strict=True) if part == number]
@@ -214,12 +214,12 @@ def train(
     network = second_stage(network, rows, answers, seed, say)
     judged += zip(held_out, predict(network, held_out), strict=True)
     trained = [row for row in rows if row.is_answer or not is_held_out(row)]
-    _ship(network, lexicon, trained, judged, out, seed=seed, left_out=labelled.left_out)
+    _write_weights(network, lexicon, trained, judged, out, seed=seed, left_out=labelled.left_out)
     say(f"wrote {out}")
 
 
 def is_held_out(row: Labels) -> bool:
-    """Whether a row trains nothing and calibrates: a tenth, by group."""
+    """Whether a row is held out, for calibration: a tenth, by group."""
     return share_of(row.example.group) < HELD_OUT
 
 
@@ -239,7 +239,7 @@ def lexicon_for(labelled: Labelled, commonness: Commonness, encoder: Path, seed:
     plain = distilled.lexicon(commonness.table(), None)
     silver = [example for example in labelled.examples if example.kind == "silver"]
     others = [example for example in labelled.examples if example.kind != "silver" and example.source != "qa"]
-    others += made_by_rule(labelled, commonness, seed)
+    others += synthetic_examples(labelled, commonness, seed)
     some = Random(seed).sample(others, min(len(others), _OTHERS_FOR_VECTORS))  # noqa: S311
     rows = [row for row in rows_of([*silver, *some], plain) if not is_held_out(row)]
     return distilled.lexicon(commonness.table(), _projection(rows, distilled, seed, say))
@@ -265,14 +265,14 @@ def first_stage(rows: Sequence[Row], seed: int, say: Say, epochs: int) -> Networ
             "The data holds nothing to train on.",
             "Give labelled samples with evidence, clean articles, or answered questions.",
         )
-    torch.manual_seed(seed)  # the weights to start from are drawn here, before `fit` seeds itself
+    torch.manual_seed(seed)  # the initial weights are drawn here, before `fit` sets its seed
     network = Network(*statistics(chosen))
     fit(network, chosen, epochs=epochs, seed=seed, scale=_scale, say=say)
     return network
 
 
 def second_stage(network: Network, rows: Sequence[Row], answers: Sequence[Row], seed: int, say: Say) -> Network:
-    """Go on with natural answers, mixed with rows of the first stage; the network given is not changed."""
+    """Continue with natural answers and some rows of the first stage; the given network is not changed."""
     if not answers:
         return network
     others = [row for row in rows if not row.is_answer and not is_held_out(row)]
@@ -282,14 +282,14 @@ def second_stage(network: Network, rows: Sequence[Row], answers: Sequence[Row], 
     return tuned
 
 
-# Writing a folder of weights: network, lexicon, calibration, manifest, model card; moved in when all are whole.
+# Writing the folder of weights: network, lexicon, calibration, manifest, model card; visible only when complete.
 
 
 REVISION = "1.0"
 THRESHOLD = 0.5
 
 
-def _ship(
+def _write_weights(
     network: Network,
     lexicon: Lexicon,
     trained: Sequence[Row],
@@ -299,7 +299,7 @@ def _ship(
     seed: int,
     left_out: Counter[str],
 ) -> None:
-    """Write the folder; `judged` are rows with logits of a network that did not see them."""
+    """Write the folder; `judged` are rows with logits of a network that was not trained on them."""
     if not judged:
         raise WeightsError("No text was held out, so nothing can be calibrated.", "Give more data.")
     held_out, logits = [row for row, _ in judged], [values for _, values in judged]
@@ -317,7 +317,7 @@ def _ship(
     )
     example = held_out[0].example
     features = extract_features(example.response, example.passages, example.question, example.language, lexicon)
-    assert features is not None  # it is a row: it has words
+    assert features is not None  # rows have words
     with whole_folder(out) as part:
         export(network, part / "network.onnx")
         lexicon.save(part)
@@ -334,23 +334,23 @@ def _ship(
         (part / "MODEL_CARD.md").write_text(card, "utf-8")
 
 
-# Fitting the lines that turn logits into probabilities, on responses that no weight was fitted on.
+# Platt scaling of logits, fitted on held-out responses.
 
 
-_MIN_WORDS = 1500  # held-out words that a script needs for a line of its own
-_PRIOR = 500.0  # words' worth of pull towards the default line
+_MIN_WORDS = 1500  # minimum of held-out words of a script with its own scaling
+_PRIOR = 500.0  # strength of the pull towards the default; counts like this number of words
 
 
 def calibrate(rows: Sequence[Labels], logits: Sequence[Float32s]) -> ScriptCalibration:
-    """Lines by script, the default, and the weights of the response score.
+    """Platt scaling by script, the default, and the weights of the response score.
 
-    Rows labelled by people fit the lines. Held-out rows that were made like the training rows, by a model or by
-    rule, are far easier than what users bring, and lines fitted on them would promise too much; they serve only
-    where there is nothing else. The response score needs clean responses and is fitted on all.
+    The scaling is fitted on rows that people labelled. Other held-out rows, which a model or a rule made as it made the
+    training rows, are much easier than real data, and a fit on them would be overconfident; they are used only if there
+    is nothing else. The response score needs clean responses and is fitted on all rows.
 
     Args:
         rows: held-out rows.
-        logits: what a network that did not see them says of them, each of shape (n, 7).
+        logits: outputs for them of a network that was not trained on them, each of shape (n, 7).
     """
     natural = any(row.example.kind == "natural" for row in rows)
     words = [
@@ -358,11 +358,11 @@ def calibrate(rows: Sequence[Labels], logits: Sequence[Float32s]) -> ScriptCalib
         for row, values in zip(rows, logits, strict=True)
         if row.example.kind == "natural" or not natural
     ]
-    default = line_of([(values, target, weight) for _, values, target, weight in words])
-    lines, tags = lines_by_script(words, default, _PRIOR, _MIN_WORDS)
+    default = fit_platt([(values, target, weight) for _, values, target, weight in words])
+    lines, tags = fit_platt_by_script(words, default, _PRIOR, _MIN_WORDS)
     evidence = np.array([response_features(row[:, 0]) for row in logits])
     unsupported = np.array([float((row.target >= 0.5).any()) for row in rows])
-    response = logistic(evidence, unsupported, np.ones(len(rows)))
+    response = fit_logistic(evidence, unsupported, np.ones(len(rows)))
     return ScriptCalibration(lines, tags, default, tuple(response.tolist()))
 
 
@@ -370,7 +370,7 @@ _GROUPS = 15
 
 
 def _counts_table(rows: Sequence[Labels]) -> str:
-    """Responses and words of each kind and source, as a Markdown table."""
+    """Number of responses and words of each kind and source, as a Markdown table."""
     counts = Counter[tuple[str, str]]()
     words = Counter[tuple[str, str]]()
     for row in rows:
@@ -381,7 +381,7 @@ def _counts_table(rows: Sequence[Labels]) -> str:
 
 
 def _figures_table(held_out: Sequence[Labels], logits: Sequence[Float32s], calibration: ScriptCalibration) -> str:
-    """How well held-out words of each kind and source were told apart, as a Markdown table."""
+    """Measures on held-out words of each kind and source, as a Markdown table."""
     lines = [
         "| kind | source | words | unsupported | marked | F1 | calibration error |",
         "|---|---|---|---|---|---|---|",
@@ -412,7 +412,7 @@ _FOLDS = 5
 
 
 def folds_of(answers: Sequence[Labels]) -> list[int]:
-    """A fold for each natural answer, 0 to 4, balanced inside each language."""
+    """The fold of each natural answer, 0 to 4, balanced inside each language."""
     fold = [0] * len(answers)
     by_language = defaultdict[str | None, list[int]](list)
     for i, row in enumerate(answers):

@@ -1,8 +1,8 @@
-"""Synthetic training data: clean texts and answers quoted, reworded and changed by rule, in every language.
+"""Synthetic training data in every language: clean texts and answers, quoted, reworded and corrupted by rule.
 
-Three kinds come from an article: quotations that its passages support (`clean`), quotations whose sentences were taken
-out of the passages (`removed`: on topic, and unsupported), and quotations with words exchanged (`changed`).
-Rewording that keeps the meaning is applied to all kinds alike, so that it tells nothing."""
+An article gives three kinds: sentences that its passages support (`clean`), sentences that were removed from the
+passages (`removed`: on topic, and unsupported), and sentences with exchanged words (`changed`). All kinds alike are
+reworded without change of meaning, so that rewording is no signal."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ __all__ = [
     "clean_texts",
     "count_words",
     "is_held_out_group",
-    "made_by_rule",
     "paragraphs",
+    "remove_test_data",
     "sentences_across",
-    "without_tests",
+    "synthetic_examples",
 ]
 
 
 _LENGTHS = (1, 1, 2, 3, 4, 6, 9)  # sentences in a response
-_CLEAN, _REMOVED = 0.42, 0.62  # cumulative shares of the kinds; the rest is changed
+_CLEAN, _REMOVED = 0.42, 0.62  # cumulative shares of the kinds; the rest is `changed`
 _RARE, _MIDDLE = 9.0, 5.0  # commonness below 12 - 9 is rare, up to 12 - 5 is middle
 _COMMAS = re.compile(r"(?<=[,،，、;])\s*")
 
 
 class Pool(msgspec.Struct):
-    """Words of other articles in one language, to put in place of an article's own."""
+    """Words of other articles in one language, as replacements."""
 
     names: list[str] = []
     rare: list[str] = []
     middle: list[str] = []
 
     def add(self, sentence: str, language: str, commonness: Commonness) -> None:
-        """Sort the words of a sentence into the pool."""
+        """Add the words of a sentence."""
         parts = _Parts(sentence, language, commonness)
         self.names += [sentence[s:e] for s, e in parts.names]
         self.rare += [sentence[s:e] for s, e in parts.rare]
@@ -64,7 +64,7 @@ class Pool(msgspec.Struct):
 
 
 class _Parts:
-    """The words of a sentence by what can be exchanged for what."""
+    """The words of a sentence by kind; words of one kind can replace each other."""
 
     def __init__(self, sentence: str, language: str, commonness: Commonness) -> None:
         bounds = words(sentence, language)
@@ -84,7 +84,7 @@ class _Parts:
 
 
 def _runs(bounds: list[Range], chosen: list[int]) -> list[Range]:
-    """Chosen words joined where they follow each other with one character between, three at most."""
+    """Contiguous ranges of up to three chosen words, with one character between them."""
     runs: list[Range] = []
     length = 0
     for i in chosen:
@@ -99,7 +99,7 @@ def _runs(bounds: list[Range], chosen: list[int]) -> list[Range]:
 
 
 def reworded(sentence: str, language: str, commonness: Commonness, rng: Random) -> str:
-    """The sentence with up to two small changes that keep what it says: brackets, clauses, common words, endings."""
+    """The sentence with up to two small edits that keep its meaning: brackets, clauses, common words, endings."""
     original = sentence
     for _ in range(rng.choice((0, 1, 1, 2))):
         way = rng.random()
@@ -155,7 +155,7 @@ def _changed_number(number: str, rng: Random) -> str:
 
 
 def _changes(sentence: str, parts: _Parts, pool: Pool, rng: Random) -> dict[Range, tuple[str, str]]:
-    """Places of the sentence with the text to put there and the type of the error that it makes."""
+    """Ranges of the sentence, each with its replacement and the type of error that this makes."""
     edits: dict[Range, tuple[str, str]] = {}
     for _ in range(rng.choice((1, 1, 1, 2, 2, 3))):
         way = rng.random()
@@ -180,7 +180,7 @@ def _changes(sentence: str, parts: _Parts, pool: Pool, rng: Random) -> dict[Rang
 def changed(
     sentence: str, language: str, pool: Pool, commonness: Commonness, rng: Random
 ) -> tuple[str, list[Mark]] | None:
-    """The sentence with one to three words exchanged, and the marks of what was put in; None where nothing could be."""
+    """The sentence with one to three words exchanged, and the spans of the new words; None if nothing can change."""
     parts = _Parts(sentence, language, commonness)
     if len(parts.all) < 4:
         return None
@@ -199,7 +199,7 @@ def changed(
 
 
 def article_example(article: Article, pool: Pool, commonness: Commonness, rng: Random) -> Example | None:
-    """One example from an article, of a kind drawn at random; None where the article is too short."""
+    """One example from an article, of a random kind; None if the article is too short."""
     language = article.language
     listed = list(dict.fromkeys(s for passage in article.passages for s in quotable(passage, language)))
     if len(listed) < 4:
@@ -233,7 +233,7 @@ def _drafted(
     shares: tuple[float, float, float],
     unsupported: Callable[[str], str],
 ) -> tuple[str, _Draft]:
-    """A kind and a response of sentences; `shares` of clean and removed ones, and of further sentences removed."""
+    """Kind and response; `shares` are cumulative for `clean` and `removed`, then that of further removed sentences."""
     clean, removed, further = shares
     way = rng.random()
     kind = "clean" if way < clean else "removed" if way < removed else "changed"
@@ -254,7 +254,7 @@ def _drafted(
 
 
 class _Draft:
-    """A response that grows sentence by sentence, with its marks."""
+    """A response that is built sentence by sentence, with its spans."""
 
     def __init__(self, space: str) -> None:
         self.text = ""
@@ -262,28 +262,28 @@ class _Draft:
         self._space = space
 
     def add(self, sentence: str, marks: list[Mark]) -> None:
-        """Add a sentence with the marks in it."""
+        """Add a sentence with its spans."""
         if self.text:
             self.text += self._space
         self.marks += [Mark(m.start + len(self.text), m.end + len(self.text), m.type) for m in marks]
         self.text += sentence
 
 
-# From right answers: wrong ones, and answers said as people and models say them, with words of the question.
+# From right answers: wrong ones, and answers in the style of people and models, with words of the question.
 #
-# A model rarely gives the bare answer. It repeats the question's words around it, and where it errs the answer alone is
-# wrong. Nothing here knows grammar: question words in their order with the answer before, after or among them are
-# enough to teach that words of the question need no support and that the answer does.
+# A model rarely gives the bare answer. It repeats words of the question around the answer, and in an error only the
+# answer is wrong. No grammar is needed: question words in their order with the answer before, after or between them are
+# enough to teach that words of the question need no support and the answer does.
 
 
 _BARE, _QUOTED, _SAID = 0.3, 0.55, 1.0  # cumulative shares of the forms
-_RIGHT = 0.45  # of every form
-_LONGEST = 60  # code points of another answer that is taken for a wrong one
+_RIGHT = 0.45  # share of right answers in every form
+_LONGEST = 60  # maximum code points of a wrong answer
 _MARKS = "?？؟;।"
 
 
 def answer_example(answer: Answer, others: list[Answer], rng: Random) -> Example | None:
-    """One example: right or wrong, bare, in its sentence, or said with the words of the question."""
+    """One example: right or wrong; bare, in its sentence, or with words of the question."""
     right = rng.random() < _RIGHT
     text = answer.text if right else _wrong(answer, others, rng)
     if text is None:
@@ -293,7 +293,7 @@ def answer_example(answer: Answer, others: list[Answer], rng: Random) -> Example
 
 
 def _answered(answer: Answer, text: str, passage: str, group: str, source: str, rng: Random, *, right: bool) -> Example:
-    """What says an answer, held against a passage."""
+    """The example of an answer in its context, with a passage as evidence."""
     before, after = _around(answer, rng)
     marks = () if right else (Mark(len(before), len(before) + len(text), "entity"),)
     kind, response = "clean" if right else "wrong", before + text + after
@@ -301,7 +301,7 @@ def _answered(answer: Answer, text: str, passage: str, group: str, source: str, 
 
 
 def _around(answer: Answer, rng: Random) -> tuple[str, str]:
-    """What stands before and after an answer: nothing, its sentence in the passage, or words of the question."""
+    """The text before and after an answer: nothing, its sentence in the passage, or words of the question."""
     form = rng.random()
     if form >= _QUOTED:
         return _question_around(answer, rng)
@@ -309,7 +309,7 @@ def _around(answer: Answer, rng: Random) -> tuple[str, str]:
 
 
 def _wrong(answer: Answer, others: list[Answer], rng: Random) -> str | None:
-    """Another answer of the same kind (with digits or without), as often as not one that the same passage holds."""
+    """Another answer of the same kind (with digits or without); for one half of them it is in the same passage."""
     right = fold(answer.text)
     passage = fold(answer.passage)
     near = rng.random() < 0.5
@@ -347,14 +347,14 @@ def _question_around(answer: Answer, rng: Random) -> tuple[str, str]:
     return rest[:cut], f"{space}{rest[cut:]}{stop}"
 
 
-# How common words are, counted over the training texts.
+# Word frequencies in the training texts.
 
 
 _MIN_COUNT = 2
 
 
 class Commonness:
-    """Counts of words and stems per language, in hashed slots."""
+    """Counts of words and stems per language, in hash buckets."""
 
     def __init__(self) -> None:
         self._counts: dict[str, Int64s] = defaultdict(lambda: Lexicon.no_frequencies(np.int64))
@@ -369,7 +369,7 @@ class Commonness:
         self._table = None
 
     def table(self) -> UInt8s:
-        """The highest frequency of each slot in any language, as the detector stores it; shape (2, 2^17)."""
+        """The highest frequency of each bucket in any language, as the detector stores it; shape (2, 2^17)."""
         if self._table is None:
             table = Lexicon.no_frequencies()
             for counts in self._counts.values():
@@ -390,11 +390,11 @@ class Commonness:
         return np.array([self._cache[word] for word in asked])
 
 
-# From what was read to all that is learned from: frequencies, examples made by rule, and vectors.
+# From data as read to all training data: frequencies, synthetic examples, and vectors.
 
 
-_MOST_ARTICLES = 700  # of a language: more teach little more
-_POOLED = 500  # articles that give words to exchange
+_MOST_ARTICLES = 700  # maximum in a language; more help little
+_POOLED = 500  # articles that give replacement words
 
 
 def clean_texts(labelled: Labelled) -> Iterator[tuple[str, str]]:
@@ -412,15 +412,15 @@ def clean_texts(labelled: Labelled) -> Iterator[tuple[str, str]]:
 
 
 def count_words(labelled: Labelled) -> Commonness:
-    """How common each word is in each language's passages."""
+    """Word frequencies in the passages of each language."""
     commonness = Commonness()
     for language, text in clean_texts(labelled):
         commonness.count([text], language)
     return commonness
 
 
-def made_by_rule(labelled: Labelled, commonness: Commonness, seed: int) -> list[Example]:
-    """Quotations and answers, right and wrong, in every language that has plain articles or answered questions."""
+def synthetic_examples(labelled: Labelled, commonness: Commonness, seed: int) -> list[Example]:
+    """Quotations and answers, right and wrong, in every language with plain articles or answered questions."""
     articles = defaultdict[str, list[Article]](list)
     for article in labelled.articles:
         articles[article.language].append(article)
@@ -449,16 +449,16 @@ def _quotations(language: str, articles: list[Article], commonness: Commonness, 
             yield example
 
 
-# Parallel sets: paragraphs that stand in several languages, and which of them train nothing.
+# Parallel data sets: paragraphs in several languages, and which of them are held out.
 #
-# Articles of a parallel set stand in many languages, so they are told apart by title, in all languages alike; the rule
-# is that of `benchmarks/cross_lingual.py`. Translations are told apart by source text, as in
+# Articles of a parallel data set are split by title, so that all languages of one article are in the same part; the
+# rule is that of `benchmarks/cross_lingual.py`. Translations are split by source text, as in
 # `benchmarks/translation.py`.
 
 
-_ARTICLE = "xquad:"  # the benchmark hashes titles behind this, whatever set they are of
+_ARTICLE = "xquad:"  # the benchmark hashes titles with this prefix, in all data sets
 _TEST_ARTICLES = 0.3
-_TEST_SOURCES = 0.5  # and above
+_TEST_SOURCES = 0.5  # from this share on
 
 
 @dataclass(frozen=True)
@@ -466,29 +466,29 @@ class Paragraph:
     """One paragraph in several languages.
 
     Attributes:
-        group: of the article that it is of.
-        versions: language to the answers that stand in it, in the order in which they were read; none is empty.
+        group: of its article.
+        versions: answers in the paragraph for each language, in reading order; never empty.
     """
 
     group: str
     versions: dict[str, list[Answer]]
 
     def passage(self, language: str) -> str:
-        """Its text in one of its languages."""
+        """The text of the paragraph in one of its languages."""
         return self.versions[language][0].passage
 
 
 def is_held_out_group(group: str) -> bool:
-    """Whether the texts of a group train nothing: a tenth of all groups, none of them of the benchmarks' tests."""
+    """Whether examples of a group are held out."""
     first = _TEST_ARTICLES if group.startswith(_ARTICLE) else 0.0
     return first <= share_of(group) < first + HELD_OUT
 
 
 def paragraphs(answers: Sequence[Answer]) -> list[Paragraph]:
-    """The paragraphs of parallel sets, in the order in which they were read.
+    """The paragraphs of parallel data sets, in reading order.
 
-    A question whose id stands in two languages or more is of a parallel set; it says which passages are versions of
-    one paragraph. Answers without an id or a title, or in one language only, are of no such set.
+    A question whose id occurs in two or more languages is parallel, and its passages are versions of one paragraph.
+    Answers without an id or a title, or in only one language, are not parallel.
     """
     by_question = defaultdict[str, dict[str, Answer]](dict)
     for answer in answers:
@@ -506,8 +506,8 @@ def paragraphs(answers: Sequence[Answer]) -> list[Paragraph]:
     return list(by_key.values())
 
 
-def without_tests(labelled: Labelled) -> None:
-    """Take out what the project's benchmarks test on: articles of parallel sets, and sources of translations."""
+def remove_test_data(labelled: Labelled) -> None:
+    """Remove test data of the project's benchmarks: articles of parallel data sets, and sources of translations."""
     answers = [
         answer
         for answer in labelled.answers
@@ -519,21 +519,21 @@ def without_tests(labelled: Labelled) -> None:
     labelled.answers[:], labelled.translations[:] = answers, translations
 
 
-# Responses across languages: answers and sentences of parallel paragraphs, right and wrong.
+# Cross-lingual responses: answers and sentences of parallel paragraphs, right and wrong.
 
 
 _SAME = 0.1  # share with the evidence in the response's own language
-_NEAR = 0.5  # share of wrong answers that the same paragraph gives
+_NEAR = 0.5  # share of wrong answers from the same paragraph
 _TRIES = 80
-_PER_PARAGRAPH = 3  # responses of sentences, in each language
+_PER_PARAGRAPH = 3  # responses made of sentences, in each language
 _LENGTHS_ACROSS = (1, 1, 2, 3, 4)  # sentences in a response
-_CLEAN_ACROSS, _REMOVED_ACROSS = 0.4, 0.6  # cumulative shares of the kinds; the rest is changed
-_POOLED_ACROSS = 400  # sentences of a language that give words to exchange
-_ASKED = 0.3  # share of sentences that come with a question
+_CLEAN_ACROSS, _REMOVED_ACROSS = 0.4, 0.6  # cumulative shares of the kinds; the rest is `changed`
+_POOLED_ACROSS = 400  # sentences of a language that give replacement words
+_ASKED = 0.3  # share of sentences with a question
 
 
 def answers_across(paragraphs: Sequence[Paragraph], rng: Random) -> Iterator[Example]:
-    """For each answer, right or wrong, one response as `around` says it."""
+    """For each answer, right or wrong, one response in a form of `_around`."""
     other_answers = defaultdict[str, list[tuple[int, str]]](list)
     for index, paragraph in enumerate(paragraphs):
         for language, answers in paragraph.versions.items():
@@ -553,7 +553,7 @@ def answers_across(paragraphs: Sequence[Paragraph], rng: Random) -> Iterator[Exa
 
 
 def evidence_language(paragraph: Paragraph, language: str, rng: Random) -> str:
-    """The language of a paragraph's version to hold something in `language` against: another one, as a rule."""
+    """The language of the evidence for a response in `language`: usually another one."""
     others = [tag for tag in paragraph.versions if tag != language]
     return language if rng.random() < _SAME else rng.choice(others)
 
@@ -561,7 +561,7 @@ def evidence_language(paragraph: Paragraph, language: str, rng: Random) -> str:
 def _wrong_across(
     answer: Answer, here: Sequence[Answer], others: list[tuple[int, str]], index: int, rng: Random
 ) -> str | None:
-    """Another answer of the same kind (with digits or without, if there is one), of this paragraph or of another."""
+    """Another answer of this paragraph or of another one, of the same kind (with digits or without) if there is one."""
     right = fold(answer.text)
     if rng.random() < _NEAR:
         near = [other.text for other in here if _differ(fold(other.text), right)]
@@ -586,7 +586,7 @@ def _has_digit(text: str) -> bool:
 
 
 class _Quotations:
-    """The sentences of one language, and words of them to exchange."""
+    """The sentences of one language, and replacement words from them."""
 
     def __init__(self, paragraphs: Sequence[Paragraph], language: str, commonness: Commonness, rng: Random) -> None:
         self.language = language
@@ -599,7 +599,7 @@ class _Quotations:
             self.pool.add(text, language, commonness)
 
     def of_another(self, index: int, rng: Random) -> str:
-        """A sentence of another paragraph, as a rule."""
+        """A sentence of another paragraph; if the draws fail, of any."""
         for _ in range(_TRIES):
             other, text = rng.choice(self.all)
             if other != index and text not in self.of_paragraph[index]:
@@ -610,8 +610,8 @@ class _Quotations:
 def sentences_across(paragraphs: Sequence[Paragraph], commonness: Commonness, rng: Random) -> Iterator[Example]:
     """For each paragraph and language a few responses of one to four of its sentences.
 
-    They are quoted or reworded (`clean`), or some are sentences of another paragraph (`removed`), or words in them are
-    exchanged (`changed`).
+    The sentences are quoted or reworded (`clean`), or some come from another paragraph (`removed`), or have exchanged
+    words (`changed`).
     """
     languages = dict.fromkeys(language for paragraph in paragraphs for language in paragraph.versions)
     quotations = {language: _Quotations(paragraphs, language, commonness, rng) for language in languages}

@@ -1,4 +1,4 @@
-"""Fits the joins: weights that combine reader and grounding, and their calibration, on texts that trained neither."""
+"""Fits the joins: weights that combine reader and grounding, and their calibration, on held-out texts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from veriglot.detectors.reader.detector import GROUNDING_COLUMN, RELATIONS, RESP
 from veriglot.judging.base import ResolvedLanguage
 from veriglot.records import Evidence, Sample, Task
 from veriglot.text.values import COMPUTED
-from veriglot.training.calibration import lines_by_script, logistic
+from veriglot.training.calibration import fit_logistic, fit_platt_by_script
 from veriglot.training.grounding.examples import Example, Labels, labels_of, script_of_tag
 
 if TYPE_CHECKING:
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Judged", "calibration_rows", "fit_joins", "judge"]
 
-_A_SOURCE, _A_NATURAL = 120, 400  # held-out rows of a source that calibrate, and of natural ones
-_A_LINE = 1500.0  # words' worth of pull of a script's line towards that of all
-# Share of responses with errors, by relation: where right and wrong ones part best, of answers by the look
-# part of `benchmarks/answer_set.py`, of other responses by the calibration parts of `gates.py`. Of translations few are
-# wrong.
+_ROWS_PER_SOURCE, _ROWS_IF_NATURAL = 120, 400  # held-out rows of a source for calibration; natural ones
+_SCRIPT_PENALTY = 1500.0  # pull of a script's scaling towards the default; counts like this number of words
+# Assumed share of responses with errors, by relation. It separates right and wrong responses best: for answers in the
+# look part of `benchmarks/answer_set.py`, for other responses in the calibration parts of `gates.py`. Few translations
+# are wrong.
 _WRONG = {"same": 0.4, "same asked": 0.55, "across": 0.4, "across asked": 0.3, "translation": 0.2}
-_NATURAL, _PAIRS = 3.0, 0.3  # what responses of models count for the response score, and bare pairs of sentences
+_NATURAL, _PAIRS = 3.0, 0.3  # weights in the response score: responses of models, bare sentence pairs
 _OF_MODELS = ("natural", "calibrating")  # kinds of rows that models wrote
-_PULL = 20.0  # towards the mean of reader and grounding
+_PENALTY = 20.0  # towards the mean of reader and grounding
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ class Judged:
 
 
 def calibration_rows(held_out: Sequence[Row], seed: int) -> list[Row]:
-    """Some rows of every source that trained nothing, natural ones more often; of cases all, half of them right.
+    """A sample of held-out rows of every source, with more natural ones; all twins, half of them right.
 
-    Written texts across languages are drawn, too: all of them would drown the other rows across.
+    Written texts across languages are sampled too: all of them would outnumber the other cross-lingual rows.
     """
     rng = Random(f"joins {seed}")  # noqa: S311  a seeded draw, not a secret
     by_source: dict[tuple[str, str], list[Row]] = defaultdict(list)
@@ -83,7 +83,7 @@ def calibration_rows(held_out: Sequence[Row], seed: int) -> list[Row]:
 
 
 def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = lambda _: None) -> list[Judged]:
-    """Outputs of both detectors for every row with words; verbatim and harmless words have no weight."""
+    """Outputs of both detectors for every row with words; verbatim and harmless words have weight 0."""
     by_words = Grounding()
     judged = []
     for number, row in enumerate(rows, start=1):
@@ -110,7 +110,7 @@ def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = la
         ways = [relation]
         if relation.startswith("same"):
             written, of_models = example.source == "written", example.kind in _OF_MODELS
-            # Written answers are so many that they would drown what models write without a question.
+            # There are so many written answers that they would outnumber responses of models without a question.
             ways = ["same"] * (not (asked and written)) + ["same asked"] * (asked or written or of_models)
         for way in ways:
             way, features, _ = network.read(sample, raw, way, tag, evidence)
@@ -121,10 +121,10 @@ def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = la
 
 
 def fit_joins(judged: Sequence[Judged]) -> dict[str, Join]:
-    """A join for every relation; one with few rows is drawn towards that of all."""
+    """A join for every relation; if a relation has few rows, it is pulled towards the join of all."""
     start = np.zeros(judged[0].features.shape[1])
     start[[0, GROUNDING_COLUMN]] = 0.5
-    # Natural answers with marked words are so few that they teach where errors stand, and nothing else.
+    # Natural answers with marked words are so few that they are used only for locating errors.
     answers = [row for row in judged if row.labels.is_answer and row.relation == "same asked"]
     judged = [row for row in judged if not row.labels.is_answer]
     whole = _weights(judged, start)
@@ -144,35 +144,35 @@ def fit_joins(judged: Sequence[Judged]) -> dict[str, Join]:
 
 
 def _weights(judged: Sequence[Judged], start: Float64s) -> Float64s:
-    """Of the features: words count by the root of the words in their response, sources alike."""
+    """Feature weights; a word counts by 1 / the root of its response's length, and sources count alike."""
     rows = [row for row in judged if row.labels.weight.any()]
     features = np.concatenate([row.features for row in rows]).astype(np.float64)
     targets = np.concatenate([row.labels.target for row in rows]).astype(np.float64)
     weights = np.concatenate(
         [row.labels.weight * (_NATURAL if row.labels.is_answer else 1.0) / len(row.labels) ** 0.5 for row in rows]
     ).astype(np.float64)
-    return np.asarray(logistic(features, targets, weights, start=start, pull=_PULL * 100))
+    return np.asarray(fit_logistic(features, targets, weights, start=start, penalty=_PENALTY * 100))
 
 
 def _calibration(judged: Sequence[Judged], weights: Float64s, share: float) -> ScriptCalibration:
-    """Lines by script from words that are labelled, and the response's weights from all rows."""
+    """Platt scaling by script from labelled words, and the response's weights from all rows."""
     words = [
         (row.row.example.language, row.features @ weights, row.labels.target, row.labels.weight)
         for row in judged
         if row.labels.weight.any()
     ]
     default = PlattScaling(1.0, 0.0)
-    lines, tags = lines_by_script(words, default, _A_LINE)
+    lines, tags = fit_platt_by_script(words, default, _SCRIPT_PENALTY)
     return ScriptCalibration(lines, tags, default, _response(judged, weights, share))
 
 
 def _response(judged: Sequence[Judged], weights: Float64s, share: float) -> tuple[float, ...]:
-    """Weights of `response_features`, with the reader's logit of the response."""
+    """Weights of `response_features`, which include the reader's logit of the response."""
     evidence = _evidence(judged, weights)
     wrong = np.array([bool(row.row.unsupported) for row in judged])
     weight = np.array([_weight(row.row.example) for row in judged])
     of_side = np.where(wrong, share / max(1.0, weight[wrong].sum()), (1 - share) / max(1.0, weight[~wrong].sum()))
-    return tuple(logistic(evidence, wrong.astype(np.float64), weight * of_side * len(judged)).tolist())
+    return tuple(fit_logistic(evidence, wrong.astype(np.float64), weight * of_side * len(judged)).tolist())
 
 
 def _evidence(judged: Sequence[Judged], weights: Float64s) -> Float64s:
@@ -186,7 +186,7 @@ def _evidence(judged: Sequence[Judged], weights: Float64s) -> Float64s:
 
 
 def _most(kind: str) -> int:
-    return _A_NATURAL if kind in _OF_MODELS else _A_SOURCE
+    return _ROWS_IF_NATURAL if kind in _OF_MODELS else _ROWS_PER_SOURCE
 
 
 def _weight(example: Example) -> float:

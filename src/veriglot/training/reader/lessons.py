@@ -1,8 +1,7 @@
-"""What the reader learns from: rows of every source, drawn in shares, as sequences of tokens.
+"""Training data of the reader: rows of every source, sampled by share of tokens, as input sequences.
 
-Each source gives a share of the tokens. Answers in pairs are drawn anew without end; the rows of every other source
-are gone through in a seeded order, again and again. A chunk depends on its number alone, so that a training that was
-interrupted goes on with the very same rows.
+Each source has a share of the tokens. Twins are drawn without end; the rows of other sources repeat in a seeded order.
+A chunk depends only on its number, so that a training that was interrupted resumes with the same rows.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from veriglot.training.grounding.synthetic_data import (
     answers_across,
     count_words,
     is_held_out_group,
-    made_by_rule,
     paragraphs,
+    remove_test_data,
     sentences_across,
-    without_tests,
+    synthetic_examples,
 )
-from veriglot.training.reader.network import Lesson
+from veriglot.training.reader.network import TrainingInput
 from veriglot.training.reader.sources import Row, is_source, read_answers, read_sources, read_unanswerable
 from veriglot.training.reader.translations import aligned, labelled_translations, translations_of
 from veriglot.training.reader.twins import draw_case, draw_written, facts, held_out_written, languages, wordings
@@ -42,29 +41,29 @@ if TYPE_CHECKING:
 
 __all__ = ["FIRST_PART", "SHARES", "Chunks", "Material", "read_material"]
 
-ROOM = 256  # tokens of a sequence in training
-# Kinds of twins of which only the difference counts in the first part of a training: they take far longer to learn than
-# all others, and until then every right answer of their kind would be suspect.
+ROOM = 256  # tokens of a training sequence
+# Kinds of twins with only the twin loss in the first part of a training: they take longest to learn,
+# and until then the network would suspect all right answers of these kinds.
 _SLOW, FIRST_PART = ("roles", "order"), 0.3
-_ACROSS = 0.1  # share of answers in pairs whose evidence is in another language
+_ACROSS = 0.1  # share of twins with evidence in another language
 _UNASKED = 0.12  # share of rows whose question is left out
-_CLOSE = 0.9  # share of answers in the evidence's language that are read sentence by sentence, as `detect` does
-_VIEWS = (64, 128, 192)  # tokens of the evidence beside such a sentence
-_TRANSLATIONS = 6000  # made from parallel sets
-_HELD_OUT_CASES = 400  # of facts that train nothing, for the join
+_CLOSE = 0.9  # share of answers in the evidence's language that are split into sentences, as `detect` does
+_VIEWS = (64, 128, 192)  # tokens of evidence for such a sentence
+_TRANSLATIONS = 6000  # made from parallel data sets
+_HELD_OUT_CASES = 400  # of held-out facts, for the join
 
 SHARES = packaged(__package__, "shares.toml", dict[str, float])
 
 
 @dataclass
 class Source:
-    """Rows of a kind; `draw` gives the rows of a chunk."""
+    """Rows of one source."""
 
     name: str
     rows: list[Row] = field(default_factory=list)
 
     def drawn(self, seed: int, first: int) -> Iterator[Row]:
-        """Rows without end, from the one with the number `first` in the seeded order of passes."""
+        """Endless rows, from row number `first` in the seeded order of passes."""
         count = len(self.rows)
         while True:
             order = list(range(count))
@@ -76,7 +75,7 @@ class Source:
 
 @dataclass
 class Material:
-    """All sources, and the rows that train nothing."""
+    """All sources, and the held-out rows."""
 
     sources: dict[str, Source]
     held_out: list[Row]
@@ -84,27 +83,27 @@ class Material:
 
 
 def is_held_out(row: Row) -> bool:
-    """Whether a row trains nothing: by its group, in a way that the grounding detector's training shares."""
+    """Whether a row is held out: by its group, in the same way as in the training of the grounding detector."""
     return row.example.kind == "calibrating" or is_held_out_group(row.example.group)
 
 
 def part_of(group: str) -> str:
-    """The half that a group of held-out texts belongs to: what one half calibrates, the other reports.
+    """The half of a group of held-out texts: one half is for calibration, the other for reported figures.
 
-    By the last byte of its SHA-256: what is held out from training is chosen by the first ones (`share_of`).
+    It uses the last byte of the SHA-256; the choice of held-out texts uses the first ones (`share_of`).
     """
     return ("calibration", "report")[sha256(group.encode("utf-8", "surrogatepass")).digest()[-1] % 2]
 
 
 def text_key(text: str) -> str:
-    """The group of everything about one text, which may be cased and spaced in several ways."""
+    """The group of all rows about one text, independent of case and spaces."""
     return sha256("".join(c for c in text.lower() if c.isalnum()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def calibrates(row: Row) -> bool:
-    """Whether a row that trains nothing may calibrate: by its text or its group, as `benchmarks/gates.py` splits.
+    """Whether a held-out row may be used for calibration: by its text or its group, as `benchmarks/gates.py` splits.
 
-    Of parallel articles all may, as `benchmarks/cross_lingual.py` reports on further ones.
+    For parallel articles always, because `benchmarks/cross_lingual.py` reports on other ones.
     """
     example = row.example
     if example.source.startswith("parallel "):
@@ -117,16 +116,16 @@ def read_material(paths: Sequence[Path], seed: int) -> Material:
     """Read every source.
 
     Args:
-        paths: files and folders in any readable format, and sets that `sources.toml` names.
-        seed: of every draw.
+        paths: files and folders in any readable format, and data sets that `sources.toml` names.
+        seed: for all random draws.
 
     Raises:
-        InputError: a file cannot be read, or nothing is left to calibrate on.
+        InputError: a file cannot be read, or there are no rows for calibration.
     """
     folders = [path for path in paths if is_source(path)]
     pairs = list(read_sources(folders, seed))
     labelled = read_labelled(str(path) for path in paths if not is_source(path))
-    without_tests(labelled)
+    remove_test_data(labelled)
     rng = Random(f"reader {seed}")  # noqa: S311  a seeded draw, not a secret
     parallel = paragraphs(labelled.answers)
     labelled.answers += read_answers(folders)
@@ -136,7 +135,7 @@ def read_material(paths: Sequence[Path], seed: int) -> Material:
         if example.source == "qa":
             example = replace(example, kind="calibrating")
         by_source["silver" if example.kind == "silver" else "natural"].append(example)
-    for example in made_by_rule(labelled, commonness, seed):
+    for example in synthetic_examples(labelled, commonness, seed):
         by_source[example.source].append(example)
     by_source["across"] = [*answers_across(parallel, rng), *sentences_across(parallel, commonness, rng)]
     texts = aligned(parallel)
@@ -161,7 +160,7 @@ def read_material(paths: Sequence[Path], seed: int) -> Material:
 
 
 def _across(pairs: Sequence[Row], rng: Random) -> Iterator[Row]:
-    """Pairs that are known in several languages, with the evidence in another one."""
+    """Pairs that exist in several languages, with the evidence in another language."""
     groups = defaultdict[str, list[Row]](list)
     for row in pairs:
         groups[row.example.group].append(row)
@@ -174,7 +173,7 @@ def _across(pairs: Sequence[Row], rng: Random) -> Iterator[Row]:
 
 
 def _unanswered(folders: Sequence[Path], rng: Random) -> Iterator[Row]:
-    """Questions that their passage does not answer: refused, which is right."""
+    """Questions that their passage does not answer, with a refusal as the right answer."""
     known = set(languages())
     for language, passage, question, group in read_unanswerable(folders):
         if language in known:
@@ -182,18 +181,18 @@ def _unanswered(folders: Sequence[Path], rng: Random) -> Iterator[Row]:
             yield Row(Example("clean", "answers", group, language, refusal, (passage,), question), False, True)
 
 
-def lessons_of(row: Row, tokeniser: Tokeniser, rng: Random) -> list[Lesson]:
-    """The inputs of a row; if its words are not labelled, only the first."""
+def training_inputs(row: Row, tokeniser: Tokeniser, rng: Random) -> list[TrainingInput]:
+    """The sequences of a row; only the first if the words have no labels."""
     example = row.example
     question = None if rng.random() < _UNASKED else example.question
     by_sentence = question and rng.random() < _CLOSE and not example.evidence_language
-    for room in (rng.choice(_VIEWS) if by_sentence else 0, 0):  # the label of a response does not hold for a sentence
+    for room in (rng.choice(_VIEWS) if by_sentence else 0, 0):  # a response's label is not valid for one sentence
         sequences = input_sequences(
             tokeniser, example.response, example.language, question, example.passages, ROOM, evidence_room=room
         )
         if row.located or len(sequences) == 1:
             break
-    lessons = []
+    items = []
     for sequence in sequences:
         labels = labels_of(example, sequence.bounds, np.zeros(len(sequence.bounds), bool))
         typed = labels.types.argmax(axis=1) if len(labels.types) else np.zeros(0, np.int64)
@@ -204,19 +203,19 @@ def lessons_of(row: Row, tokeniser: Tokeniser, rng: Random) -> list[Lesson]:
             weight[:] = 0
         elif len(sequences) > 1 or unsupported:
             unsupported = bool((labels.target * weight > 0.5).any())
-        lessons.append(Lesson(sequence.pair, labels.target, weight, types, unsupported))
-    return lessons if row.located else lessons[:1]
+        items.append(TrainingInput(sequence.pair, labels.target, weight, types, unsupported))
+    return items if row.located else items[:1]
 
 
 class Chunks:
-    """Batches of lessons, a chunk at a time.
+    """Batches of training inputs, a chunk at a time.
 
     Args:
-        material: what is drawn from.
+        material: the sources.
         tokeniser: the reader's.
-        seed: of every draw.
-        tokens: of a chunk, about.
-        batch: tokens of a batch with their padding.
+        seed: for all random draws.
+        tokens: approximate number in a chunk.
+        batch: tokens of a batch including padding.
     """
 
     def __init__(self, material: Material, tokeniser: Tokeniser, *, seed: int, tokens: int, batch: int) -> None:
@@ -227,32 +226,32 @@ class Chunks:
         self._lengths = {name: self._length(name) for name in self._names if name in material.sources}
 
     def _length(self, name: str) -> float:
-        """Tokens of a row of a source, the mean of a sample."""
+        """Mean number of tokens of a row of a source, from a sample."""
         rows = self._material.sources[name].drawn(self._seed, 0)
         rng = Random(0)  # noqa: S311  a seeded draw, not a secret
-        lengths = [sum(len(x.pair.ids) for x in lessons_of(next(rows), self._tokeniser, rng)) for _ in range(200)]
+        lengths = [sum(len(x.pair.ids) for x in training_inputs(next(rows), self._tokeniser, rng)) for _ in range(200)]
         return max(1.0, float(np.mean(lengths)))
 
-    def batches(self, number: int, *, first: bool) -> list[list[Lesson]]:
-        """The batches of a chunk, in a seeded order; twins stand beside each other in one batch.
+    def batches(self, number: int, *, first: bool) -> list[list[TrainingInput]]:
+        """The batches of a chunk, in a seeded order; both twins are in the same batch, one after the other.
 
         Args:
             number: of the chunk, from 0.
-            first: whether it is of the first part of the training, see `_SLOW`.
+            first: whether it is in the first part of the training, see `_SLOW`.
         """
         rng = Random(f"chunk {self._seed} {number}")  # noqa: S311  a seeded draw, not a secret
         total = sum(SHARES[name] for name in self._names)
         tokens = {name: self._tokens * SHARES[name] / total for name in self._names}
-        units: list[list[Lesson]] = []
+        units: list[list[TrainingInput]] = []
         for name, draw in self._drawn.items():
             units += self._twins(rng, tokens[name], draw, slow=_SLOW if first else ())
         for name, length in self._lengths.items():
             count = max(1, round(tokens[name] / length))
             rows = self._material.sources[name].drawn(self._seed, number * count)
             for _ in range(count):
-                units += [[lesson] for lesson in lessons_of(next(rows), self._tokeniser, rng)]
-        units = [unit for unit in units if all(len(lesson.target) for lesson in unit)]
-        lengths = [max(len(lesson.pair.ids) for lesson in unit) for unit in units]
+                units += [[item] for item in training_inputs(next(rows), self._tokeniser, rng)]
+        units = [unit for unit in units if all(len(item.target) for item in unit)]
+        lengths = [max(len(item.pair.ids) for item in unit) for unit in units]
         blurred = [len(unit) * (length + rng.randrange(16)) for unit, length in zip(units, lengths, strict=True)]
         pairs = [[index for index, unit in enumerate(units) if len(unit) == size] for size in (1, 2)]
         order = [
@@ -261,31 +260,33 @@ class Chunks:
             for batch in batches([blurred[index] for index in some], self._batch)
         ]
         rng.shuffle(order)
-        return [[lesson for index in batch for lesson in units[index]] for batch in order]
+        return [[item for index in batch for item in units[index]] for batch in order]
 
     def _twins(
         self, rng: Random, left: float, draw: Callable[[Random], list[Row]], slow: Sequence[str]
-    ) -> Iterator[list[Lesson]]:
-        """Cases of so many tokens; of kinds that are `slow` only the difference counts."""
+    ) -> Iterator[list[TrainingInput]]:
+        """Twins with this number of tokens; kinds in `slow` have only the twin loss."""
         while left > 0 and (rows := draw(rng)):
             state = rng.random()
             asked = Random(state)  # noqa: S311  a seeded draw, not a secret
-            twins: list[list[Lesson]] = []
+            twins: list[list[TrainingInput]] = []
             for row in rows:
                 draws = Random(state) if row.twin else asked  # noqa: S311  twins are asked alike
-                lessons = lessons_of(row, self._tokeniser, draws)
-                left -= sum(len(lesson.pair.ids) for lesson in lessons)
+                items = training_inputs(row, self._tokeniser, draws)
+                left -= sum(len(item.pair.ids) for item in items)
                 if row.twin:
-                    twins.append(lessons)
+                    twins.append(items)
                 else:
-                    yield from ([lesson] for lesson in lessons)
+                    yield from ([item] for item in items)
             yield from _paired(*twins, only_difference=rows[1].example.kind in slow)
 
 
-def _paired(right: list[Lesson], wrong: list[Lesson], *, only_difference: bool) -> Iterator[list[Lesson]]:
-    """The sentences of twins: those that differ in pairs, where both have as many."""
+def _paired(
+    right: list[TrainingInput], wrong: list[TrainingInput], *, only_difference: bool
+) -> Iterator[list[TrainingInput]]:
+    """The sentences of twins; those that differ as pairs, if both have the same number of sentences."""
     if len(right) != len(wrong):
-        yield from ([lesson] for lesson in (*right, *wrong))
+        yield from ([item] for item in (*right, *wrong))
         return
     for first, second in zip(right, wrong, strict=True):
         if not second.unsupported:
@@ -293,12 +294,12 @@ def _paired(right: list[Lesson], wrong: list[Lesson], *, only_difference: bool) 
             continue
         pair = [first, replace(second, twin=True)]
         if only_difference:
-            pair = [replace(lesson, weight=np.zeros_like(lesson.weight), unsupported=None) for lesson in pair]
+            pair = [replace(item, weight=np.zeros_like(item.weight), unsupported=None) for item in pair]
         yield pair
 
 
 def _case(rng: Random, *, held_out: bool = False) -> list[Row]:
-    """Twins in a language, at times with their evidence in another."""
+    """Twins in a random language, sometimes with answers in another."""
     tags = languages()
     (tag,) = rng.choices(tags, [len(facts(tag, held_out)) for tag in tags])
     other = rng.choice(tags) if rng.random() < _ACROSS else None

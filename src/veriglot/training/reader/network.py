@@ -1,6 +1,6 @@
-"""The network that reads: multilingual-e5-small with its upper layers trained, and heads for tokens and responses.
+"""The network of the reader: multilingual-e5-small with fine-tuned upper layers, and heads for tokens and responses.
 
-It computes what `encoders.e5` builds for ONNX Runtime; there is a test of that.
+It computes the same as the ONNX graph of `encoders.e5`; a test compares them.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
 
     from veriglot.arrays import Float32s, Int64s
 
-__all__ = ["Lesson", "ReaderNetwork", "loss_of"]
+__all__ = ["ReaderNetwork", "TrainingInput", "loss_of"]
 
-FIRST = 4  # layer that is trained, counted from 0, and all above it; those below stay as they are
-_INNER = 128  # of the heads
+FIRST = 4  # first fine-tuned layer, counted from 0; lower layers are frozen
+_INNER = 128  # hidden units of the heads
 _MATRICES = ("q", "k", "v", "ao", "fi", "fo")
 _LOWEST = -1e4
-_OUTLIERS = 4  # of a matrix
+_OUTLIERS = 4  # columns of a matrix
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """One sequence to learn from.
+class TrainingInput:
+    """One training sequence.
 
     Attributes:
         pair: its tokens.
         target: how unsupported each token of the response is, 0 to 1, shape (t,).
-        weight: what each counts for, shape (t,); all 0 where only the label of the response is known.
-        types: place of each token's type in `TYPES`, or -1, shape (t,).
-        unsupported: whether anything in the response is unsupported; None where that is not known.
-        twin: whether the lesson before it in a batch is the right answer of which this one is the wrong twin.
+        weight: weight of each token, shape (t,); all 0 if only the label of the response is known.
+        types: index of each token's type in `TYPES`, or -1, shape (t,).
+        unsupported: whether anything in the response is unsupported; None if unknown.
+        twin: whether this is the wrong twin, and the input before it in the batch the right one.
     """
 
     pair: Pair
@@ -52,13 +52,13 @@ class Lesson:
     twin: bool = False
 
 
-class Read(NamedTuple):
-    """What the network makes of a batch.
+class ReaderOutput(NamedTuple):
+    """Outputs of the network for a batch.
 
     Attributes:
         tokens: logits of every token, unsupported and then each type, shape (b, t, 7).
         responses: logits of every response, shape (b,).
-        inside: which tokens are of the response, shape (b, t).
+        inside: mask of the tokens of the response, shape (b, t).
     """
 
     tokens: Tensor
@@ -70,8 +70,8 @@ class ReaderNetwork(nn.Module):
     """The network.
 
     Args:
-        file: the encoder's.
-        device: where it computes.
+        file: the encoder's weights.
+        device: for the computation.
     """
 
     def __init__(self, file: E5File, device: torch.device | None = None) -> None:
@@ -87,8 +87,8 @@ class ReaderNetwork(nn.Module):
             module.requires_grad_(False)
         self.to(device or torch.device("cpu"))
 
-    def forward(self, pairs: Sequence[Pair]) -> Read:
-        """Judge sequences together."""
+    def forward(self, pairs: Sequence[Pair]) -> ReaderOutput:
+        """The outputs for a batch of sequences."""
         device = self.part.device
         ids, mask, parts = pad_pairs(pairs)
         embedded, part, seen = (
@@ -109,14 +109,14 @@ class ReaderNetwork(nn.Module):
         mean = (state * chosen).sum(1) / chosen.sum(1).clamp(min=1)
         highest = state.masked_fill(~chosen, _LOWEST).amax(1)
         responses = self.response(torch.cat([state[:, 0], mean, highest], dim=-1))[:, 0]
-        return Read(self.tokens(state), responses, inside)
+        return ReaderOutput(self.tokens(state), responses, inside)
 
     def learned(self) -> dict[str, Float32s]:
-        """What was learned, by the names that `encoders.e5` and `detectors.reader` know."""
+        """The trained weights, with the names in `encoders.e5` and `detectors.reader`."""
         return {name: values.detach().float().cpu().numpy().copy() for name, values in self._named().items()}
 
     def outliers(self, pairs: Sequence[Pair]) -> Int64s:
-        """The inputs of `OUTLIER_MATRICES` whose values are highest on some sequences, shape (layers, 2, 4)."""
+        """Inputs of `OUTLYING` matrices with the highest values on some sequences, shape (layers, 2, 4)."""
         highest: dict[nn.Module, Tensor] = {}
 
         def note(matrix: nn.Module, inputs: tuple[Tensor]) -> None:
@@ -134,7 +134,7 @@ class ReaderNetwork(nn.Module):
         return np.asarray(places.cpu().numpy().reshape(len(self.layers), len(OUTLIER_MATRICES), _OUTLIERS))
 
     def start_from(self, learned: Mapping[str, Float32s]) -> None:
-        """Take over what another training learned; it may have trained fewer layers."""
+        """Load the weights of another training; it may have trained fewer layers."""
         with torch.no_grad():
             for name, values in self._named().items():
                 if name in learned:
@@ -167,12 +167,12 @@ class _Norm(nn.Module):
 
 @cache
 def _has_bf16(device: str) -> bool:
-    """Whether products in bf16 are fast; a CPU without instructions for it takes nine times as long as in 32 bits."""
+    """Whether products in bf16 are fast; a CPU without bf16 instructions takes nine times as long as in 32 bits."""
     return device != "cpu" or bool(torch.cpu.get_capabilities().get("avx512_bf16"))
 
 
 class _Dense(nn.Linear):
-    """A product, in bf16 where the processor has it."""
+    """A linear layer, in bf16 if the processor supports it."""
 
     def forward(self, values: Tensor) -> Tensor:
         low = torch.bfloat16 if _has_bf16(values.device.type) else torch.float32
@@ -215,43 +215,43 @@ def _head(width: int, outputs: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(width, _INNER), nn.ReLU(), nn.Linear(_INNER, outputs))
 
 
-_TYPES, _RESPONSES, _LABELLED, _TWINS = 0.15, 0.5, 0.2, 0.5  # what the losses beside that of the tokens count for
-_LIKELIEST = 3  # tokens whose mean says of a response that anything in it is unsupported
+_TYPES, _RESPONSES, _LABELLED, _TWINS = 0.15, 0.5, 0.2, 0.5  # weights of the losses other than the token loss
+_LIKELIEST = 3  # tokens whose mean is another logit of the response
 
 
-def loss_of(read: Read, lessons: Sequence[Lesson]) -> tuple[Tensor, dict[str, float]]:
+def loss_of(output: ReaderOutput, items: Sequence[TrainingInput]) -> tuple[Tensor, dict[str, float]]:
     """The loss of a batch, and its parts by name.
 
-    Tokens: binary cross entropy, where a response counts by the root of its length. Where only its label is known, the
-    mean of the likeliest tokens takes the label. The wrong one of twins must be more suspect than the right one.
+    Tokens: binary cross-entropy; a response counts by the root of its length. If only the response label is known, the
+    mean of the highest token logits has that label. The wrong twin must have a higher logit than the right one.
     """
-    device = read.responses.device
-    shape = read.inside.shape
+    device = output.responses.device
+    shape = output.inside.shape
     target, weight, types = np.zeros(shape, np.float32), np.zeros(shape, np.float32), np.full(shape, -1)
-    for row, lesson in enumerate(lessons):
-        part = slice(*lesson.pair.response)
-        target[row, part], weight[row, part], types[row, part] = lesson.target, lesson.weight, lesson.types
+    for row, item in enumerate(items):
+        part = slice(*item.pair.response)
+        target[row, part], weight[row, part], types[row, part] = item.target, item.weight, item.types
     targets, weights, kinds = (torch.from_numpy(values).to(device) for values in (target, weight, types))
-    unsupported = read.tokens[..., 0].float()
+    unsupported = output.tokens[..., 0].float()
     each = functional.binary_cross_entropy_with_logits(unsupported, targets, reduction="none") * weights
     count = weights.sum(1)
     losses = {"tokens": (each.sum(1) / count.sqrt().clamp(min=1)).sum() / count.sqrt().sum().clamp(min=1)}
     typed = kinds >= 0
     if typed.any():
-        losses["types"] = _TYPES * functional.cross_entropy(read.tokens[..., 1:][typed].float(), kinds[typed])
-    known = torch.tensor([lesson.unsupported is not None for lesson in lessons], device=device)
-    labels = torch.tensor([float(bool(lesson.unsupported)) for lesson in lessons], device=device)
-    likeliest = unsupported.masked_fill(~read.inside, _LOWEST).topk(min(_LIKELIEST, shape[1]), dim=1).values
+        losses["types"] = _TYPES * functional.cross_entropy(output.tokens[..., 1:][typed].float(), kinds[typed])
+    known = torch.tensor([item.unsupported is not None for item in items], device=device)
+    labels = torch.tensor([float(bool(item.unsupported)) for item in items], device=device)
+    likeliest = unsupported.masked_fill(~output.inside, _LOWEST).topk(min(_LIKELIEST, shape[1]), dim=1).values
     likeliest = likeliest.masked_fill(likeliest <= _LOWEST, 0.0).mean(1)
     binary = functional.binary_cross_entropy_with_logits
     if known.any():
-        losses["responses"] = _RESPONSES * binary(read.responses[known].float(), labels[known])
+        losses["responses"] = _RESPONSES * binary(output.responses[known].float(), labels[known])
     alone = known & (count == 0)
     if alone.any():
         losses["labels"] = _LABELLED * binary(likeliest[alone], labels[alone])
-    wrong = [row for row, lesson in enumerate(lessons) if lesson.twin]
+    wrong = [row for row, item in enumerate(items) if item.twin]
     if wrong:
         right = [row - 1 for row in wrong]
-        values = read.responses.float() + likeliest
+        values = output.responses.float() + likeliest
         losses["twins"] = _TWINS * functional.softplus(values[right] - values[wrong]).mean()
     return torch.stack(list(losses.values())).sum(), {name: value.item() for name, value in losses.items()}

@@ -1,7 +1,7 @@
-"""Training the reader: `train` reads the data, fits the network, joins it with grounding, and writes the weights.
+"""Trains the reader: `train` reads the data, fits the network, joins it with grounding, and writes the weights.
 
-Word vectors and the lower layers stay as they are. On a CPU each thread takes a batch of its own: two threads on the
-small products of one are slower than one.
+Word vectors and the lower layers are frozen. On a CPU each thread computes a batch of its own, because two threads on
+the small matrix products of one batch are slower than one thread.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from veriglot.signatures import file_sha256
 from veriglot.storage.files import open_whole, whole_folder, write_json
 from veriglot.training.grounding.examples import TYPES
 from veriglot.training.reader.joins import Judged, calibration_rows, fit_joins, judge
-from veriglot.training.reader.lessons import FIRST_PART, SHARES, Chunks, Material, lessons_of, read_material
-from veriglot.training.reader.network import Lesson, ReaderNetwork, loss_of
+from veriglot.training.reader.lessons import FIRST_PART, SHARES, Chunks, Material, read_material, training_inputs
+from veriglot.training.reader.network import ReaderNetwork, TrainingInput, loss_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,13 +48,13 @@ __all__ = []
 
 REVISION = "1.9"
 _RATE = 2.5e-4
-_HEADS = 3.0  # how much faster the heads learn
+_HEADS = 3.0  # factor of the heads' learning rate
 _DECAY = 0.01
-_WARM_UP, _LAST = 0.05, 0.02  # share of the tokens in which the rate rises, and share of it that is left in the end
+_WARM_UP, _LAST = 0.05, 0.02  # share of the tokens for the warm-up, and final share of the learning rate
 _CHUNK = 400_000  # tokens of a chunk
-_BATCH, _BATCH_GPU = 2000, 64_000  # tokens of a batch with their padding
+_BATCH, _BATCH_GPU = 2000, 64_000  # tokens of a batch including padding
 _MINUTES = 10.0  # between checkpoints
-_OF_OUTLIERS = 100  # held-out rows that show them
+_OF_OUTLIERS = 100  # held-out rows for finding outliers
 _STEPS_A_LINE = 50  # between lines of progress
 
 
@@ -72,34 +72,34 @@ def train(
     """Train a reader, and write a folder of weights.
 
     Args:
-        paths: files and folders in any readable format, and sets that `sources.toml` names.
-        out: the folder for the weights; beside it stands a checkpoint until they are written.
-        seed: of everything that is drawn. Equal data, seed and versions give equal weights on one kind of processor
-            with one number of threads.
-        tokens: millions of tokens to learn from.
-        threads: threads that it computes with on a CPU.
+        paths: files and folders in any readable format, and data sets that `sources.toml` names.
+        out: the folder for the weights; until they are written, a checkpoint is next to it.
+        seed: for all random draws. Equal data, seed and versions give equal weights on one kind of processor with one
+            number of threads.
+        tokens: millions of tokens to train on.
+        threads: number of threads on a CPU.
         device: `cpu` or `cuda`.
-        start: a folder of weights to go on from; None starts from the encoder's own. Its `answers.npz` is taken over:
+        start: a folder of weights to continue from; None starts from the encoder's own. Its `answers.npz` is copied:
             this command does not train it.
-        say: told of progress, a line at a time.
+        say: callback for progress, one line at a time.
 
     Raises:
-        InputError: a file cannot be read, or nothing is left to calibrate on.
+        InputError: a file cannot be read, or there are no rows for calibration.
         MissingExtraError: PyTorch, or a package that the encoder needs, is not installed.
-        UsageError: a checkpoint stands there that other settings or other data began.
-        WeightsError: the encoder's file is not here.
+        UsageError: there is a checkpoint of other settings or other data.
+        WeightsError: the encoder's file is missing.
     """
     out.resolve().parent.mkdir(parents=True, exist_ok=True)
     encoder = find(ENCODER)
     material = read_material(paths, seed)
     say(", ".join(f"{name} {len(source.rows)}" for name, source in material.sources.items()))
     torch.set_num_threads(1)
-    torch.manual_seed(seed)  # the heads to start from are drawn here
+    torch.manual_seed(seed)  # the initial heads are drawn here
     on_gpu = device == "cuda"
     file = E5File(encoder)
     network = ReaderNetwork(file, torch.device(device))
     if start is not None:
-        network.start_from(learned_of(start / FILES[0], file))
+        network.start_from(load_trained(start / FILES[0], file))
     batch = _BATCH_GPU if on_gpu else _BATCH
     chunks = Chunks(material, Tokeniser(encoder), seed=seed, tokens=_CHUNK, batch=batch)
     checkpoint = out.with_name(f"{out.name}.checkpoint")
@@ -110,18 +110,18 @@ def train(
     run = repr((seed, million, threads, device, begun_from, rows, SHARES, FIRST_PART))
     fit(network, chunks, tokens=million, threads=threads, checkpoint=checkpoint, run=run, say=say)
     answers = None if start is None else start / ANSWERS_FILE
-    ship(network, material, encoder, out, seed=seed, answers=answers, say=say)
+    write_weights(network, material, encoder, out, seed=seed, answers=answers, say=say)
     checkpoint.unlink()
 
 
-def learned_of(path: Path, file: E5File) -> dict[str, Float32s]:
-    """What is in a file of weights, its matrices as they are after training."""
+def load_trained(path: Path, file: E5File) -> dict[str, Float32s]:
+    """The arrays of a file of weights, with matrices as after training."""
     arrays = read_network(path)
     names = [name.removesuffix(".scales") for name in arrays if name.endswith(".scales")]
     return arrays | {f"{name}.w": trained_matrix(file, arrays, name) for name in names}
 
 
-def ship(
+def write_weights(
     network: ReaderNetwork,
     material: Material,
     encoder: Path,
@@ -131,11 +131,11 @@ def ship(
     answers: Path | None,
     say: Callable[[str], None],
 ) -> None:
-    """Write the folder: the network, `answers` if there is such a file, and how they are joined with grounding."""
+    """Write the folder: the network, `answers` if there is such a file, and the joins with grounding."""
     rng = Random(f"outliers {seed}")  # noqa: S311  a seeded draw, not a secret
     some = rng.sample(material.held_out, min(len(material.held_out), _OF_OUTLIERS))
     tokeniser = Tokeniser(encoder)
-    pairs = [lesson.pair for row in some for lesson in lessons_of(row, tokeniser, rng)]
+    pairs = [item.pair for row in some for item in training_inputs(row, tokeniser, rng)]
     with whole_folder(out) as part:
         save_network(part / FILES[0], arrays_of(network, E5File(encoder), pairs))
         names = [*FILES]
@@ -174,9 +174,9 @@ def _card(material: Material, judged: Sequence[Judged], seed: int) -> str:
 
 
 def arrays_of(network: ReaderNetwork, file: E5File, pairs: Sequence[Pair]) -> dict[str, Numbers]:
-    """What was learned as its file holds it: what was added to matrices in 4-bit blocks, the rest in 16 bits.
+    """The trained weights in their stored form: changes of matrices in 4-bit blocks, the rest in 16 bits.
 
-    `pairs` are sequences that show which inputs of a matrix are outliers.
+    `pairs` are sequences for finding the outliers among the inputs of a matrix.
     """
     arrays: dict[str, Any] = {"outliers": network.outliers(pairs).astype("uint16")}
     for name, values in network.learned().items():
@@ -198,21 +198,21 @@ def fit(
     run: str = "",
     say: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Train in place, from where the checkpoint stands if there is one.
+    """Train in place; resumes from the checkpoint if there is one.
 
-    A run that was interrupted ends in the same numbers as one that was not, with the same number of threads.
+    A run that was interrupted ends with the same numbers as one that was not, with the same number of threads.
 
     Args:
         network: the network.
-        chunks: the lessons.
-        tokens: how many to learn from in all.
-        threads: how many batches make a step, each in a thread of its own.
+        chunks: the training inputs.
+        tokens: total number to train on.
+        threads: number of batches in a step, each in its own thread.
         checkpoint: file that is written every ten minutes.
-        run: what the checkpoint belongs to.
-        say: told of progress, a line at a time.
+        run: fingerprint of the run that the checkpoint belongs to.
+        say: callback for progress, one line at a time.
 
     Raises:
-        UsageError: the checkpoint belongs to something else.
+        UsageError: the checkpoint belongs to another run.
     """
     trainable = [(name, values) for name, values in network.named_parameters() if values.requires_grad]
     body = [values for name, values in trainable if name.startswith("layers.")]
@@ -225,7 +225,7 @@ def fit(
     pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
     network.train()
     while done < tokens:
-        # by the number of the chunk: a run that goes on inside of one has to draw the same
+        # by the number of the chunk: a run that resumes inside a chunk must draw the same
         batches = chunks.batches(chunk, first=chunk * _CHUNK < FIRST_PART * tokens)
         for number in range(first, len(batches), threads):
             share = done / tokens
@@ -234,7 +234,7 @@ def fit(
                 group["lr"] = rate * group["factor"]
             together = batches[number : number + threads]
             losses = _step(network, optimizer, together, pool)
-            done += sum(len(lesson.pair.ids) for batch in together for lesson in batch)
+            done += sum(len(item.pair.ids) for batch in together for item in batch)
             steps += 1
             sums = {name: sums.get(name, 0.0) + losses.get(name, 0.0) for name in {*sums, *losses}}
             if not steps % _STEPS_A_LINE:
@@ -253,13 +253,13 @@ def fit(
 
 
 def _step(
-    network: ReaderNetwork, optimizer: torch.optim.Optimizer, batches: Sequence[Sequence[Lesson]], pool: Executor
+    network: ReaderNetwork, optimizer: torch.optim.Optimizer, batches: Sequence[Sequence[TrainingInput]], pool: Executor
 ) -> dict[str, float]:
-    """One step on the mean of what the batches say; two threads on small products are slower than two batches."""
+    """One step on the mean gradient of the batches; two threads on small products are slower than two batches."""
     parameters = [values for group in optimizer.param_groups for values in group["params"]]
 
-    def gradients(batch: Sequence[Lesson]) -> tuple[Sequence[torch.Tensor | None], dict[str, float]]:
-        loss, losses = loss_of(network([lesson.pair for lesson in batch]), batch)
+    def gradients(batch: Sequence[TrainingInput]) -> tuple[Sequence[torch.Tensor | None], dict[str, float]]:
+        loss, losses = loss_of(network([item.pair for item in batch]), batch)
         return torch.autograd.grad(loss, parameters, allow_unused=True), losses
 
     results = list(pool.map(gradients, batches))
@@ -283,7 +283,7 @@ def _save(
 
 
 def _resume(path: Path, network: ReaderNetwork, optimizer: torch.optim.Optimizer, run: str) -> tuple[int, int, int]:
-    """Chunk, batch and tokens to go on from."""
+    """Chunk, batch and tokens of a checkpoint."""
     if not path.is_file():
         return 0, 0, 0
     state = torch.load(path, map_location=network.part.device, weights_only=True)

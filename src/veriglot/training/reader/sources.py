@@ -1,8 +1,8 @@
-"""Sets of labelled sentence pairs and of answered questions in their published formats, as rows to learn from.
+"""Published data sets of labelled sentence pairs and of answered questions, as training rows.
 
-`sources.toml` says how each set is written. A label is of a whole response; which words are wrong is told by the
-difference to a right text, where that is small: to the evidence, to a right response about the same evidence, or to the
-reference that the response was edited from.
+`sources.toml` describes the format of each. A label is for a whole response. The wrong words are found by comparison
+with a similar right text: the evidence, a right response about the same evidence, or the reference that the response
+was edited from.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ __all__ = ["Row", "is_source", "read_answers", "read_sources", "read_unanswerabl
 
 @dataclass(frozen=True)
 class Row:
-    """One response to learn from.
+    """One training response.
 
     Attributes:
         example: response, evidence and marks.
-        unsupported: whether anything in the response is unsupported, or None where that is not known.
-        located: whether `marks` say of every word if it is supported; else only `unsupported` is known.
-        twin: rows that share it are right and wrong answers of one thing that differ little; None otherwise.
+        unsupported: whether anything in the response is unsupported; None if unknown.
+        located: whether `marks` are complete, so that all words have labels; else only `unsupported` is known.
+        twin: common id of a right and a wrong answer that differ little; else None.
     """
 
     example: Example
@@ -51,7 +51,7 @@ class Row:
 
 
 class _Files(StrictRecord):
-    """Files of one set by a pattern below a folder's own, and their language or where their name tells it."""
+    """Files of one data set by a glob pattern in its folder; their language, or a pattern that finds it in the name."""
 
     files: str
     language: str | None = None
@@ -65,7 +65,7 @@ class _Files(StrictRecord):
 
 
 class _Pairs(_Files, kw_only=True):
-    """A set of sentence pairs: its fields and labels; `symmetric` where either sentence can be the evidence."""
+    """A data set of sentence pairs: its fields and labels; `symmetric` if either sentence can be the evidence."""
 
     format: Literal["tsv", "csv", "jsonl", "json"]
     premise: str
@@ -78,7 +78,7 @@ class _Pairs(_Files, kw_only=True):
     columns: tuple[str, ...] = ()
     limit: int | None = None
     symmetric: bool = False
-    calibrates: bool = False  # trains nothing: `Example.kind` says so
+    calibrates: bool = False  # held out, see `Example.kind`
 
 
 class _Questions(_Files, kw_only=True):
@@ -91,7 +91,7 @@ class _Sources(StrictRecord):
 
 
 def is_source(folder: Path) -> bool:
-    """Whether a folder is named as one of the sets is."""
+    """Whether a folder has the name of one of the data sets."""
     known = _sources()
     return folder.name in {files.files.partition("/")[0] for files in (*known.pairs.values(), *known.answers.values())}
 
@@ -121,14 +121,14 @@ class _Pair(NamedTuple):
 
 
 def read_sources(folders: Sequence[Path], seed: int) -> Iterator[Row]:
-    """The rows of all sets of sentence pairs whose folders are given.
+    """The rows of all data sets of sentence pairs in the given folders.
 
     Args:
-        folders: of the sets, by their names in `sources.toml`; others are passed over.
-        seed: chooses the rows of sets that are too many, and which of two like sentences is the evidence.
+        folders: of the data sets, by their names in `sources.toml`; others are ignored.
+        seed: for sampling rows of large data sets, and for the choice of the evidence in symmetric pairs.
 
     Raises:
-        InputError: a file is not in the set's published format.
+        InputError: a file is not in the published format of its data set.
     """
     for name, pairs in _sources().pairs.items():
         distinct = list(dict.fromkeys(_read_pairs(folders, name, pairs, seed)))
@@ -155,7 +155,7 @@ def _read_pairs(folders: Sequence[Path], name: str, pairs: _Pairs, seed: int) ->
             reference = next(iter(_texts(record, pairs.reference)), None) if pairs.reference else None
             if pairs.symmetric:
                 if unsupported and _folded(passages[0], language) == _folded(response, language):
-                    continue  # the two sentences are the same: the label is wrong
+                    continue  # the two sentences are equal, so the label is wrong
                 if share_of(f"{seed} {group}") < 0.5:
                     passages, response = (response,), passages[0]
             pair = _Pair(language, passages, response, unsupported, group, reference)
@@ -166,7 +166,7 @@ def _read_pairs(folders: Sequence[Path], name: str, pairs: _Pairs, seed: int) ->
 
 @contextmanager
 def _published(path: Path) -> Iterator[None]:
-    """Turns what a file of another format raises into an InputError."""
+    """Turn exceptions about another format into an InputError."""
     try:
         yield
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, csv.Error, msgspec.MsgspecError) as error:
@@ -176,8 +176,8 @@ def _published(path: Path) -> Iterator[None]:
         ) from error
 
 
-_LONG_GROUP = 80  # code points: what is longer stands by its digest
-_MISSING = frozenset({"", "NS"})  # PAWS-X writes NS for a sentence that was not translated
+_LONG_GROUP = 80  # code points; longer ones are replaced by their digest
+_MISSING = frozenset({"", "NS"})  # PAWS-X has NS for a sentence that was not translated
 
 
 def _digest(text: str) -> str:
@@ -185,7 +185,7 @@ def _digest(text: str) -> str:
 
 
 def _records(path: Path, pairs: _Pairs) -> Iterator[dict[str, Any]]:
-    """The records of a file; a row that is too short or too long has its label in another column, or none."""
+    """The records of a file; a row with too few or too many columns has no label, or another column in its place."""
     if pairs.format == "csv":
         with path.open(encoding="utf-8-sig", newline="") as file:
             yield from csv.DictReader(file)
@@ -204,13 +204,13 @@ def _records(path: Path, pairs: _Pairs) -> Iterator[dict[str, Any]]:
 
 
 def _unquoted(field: str) -> str:
-    """A field without the quotation marks that some sets left around those that hold quotation marks."""
+    """A field without the quotation marks that some data sets leave around fields with quotation marks."""
     quoted = len(field) > 1 and field[0] == field[-1] == '"' and '""' in field[1:-1]
     return field[1:-1].replace('""', '"') if quoted else field
 
 
 def _texts(record: dict[str, Any], field: str) -> list[str]:
-    """The texts at a path, without those that are missing."""
+    """The texts at a path, without missing ones."""
     values: list[Any] = [record]
     for step in field.split("/"):
         items = [item for value in values for item in (value if isinstance(value, list) else [value])]
@@ -239,14 +239,14 @@ def _rows(name: str, pairs: list[_Pair], symmetric: bool) -> Iterator[Row]:
 # Which words are wrong, by the difference to a right text.
 
 
-_ALIKE = 0.75  # share of words in common (`SequenceMatcher.ratio`) of texts that differ little
-_ALIKE_EDITED = 0.5  # the same for an edit of a known text, which may be in many places
+_ALIKE = 0.75  # minimum share of common words (`SequenceMatcher.ratio`) of similar texts
+_ALIKE_EDITED = 0.5  # the same for an edit of a known text, which may have many edits
 _RUNS = 2
 _RUN = 4  # words
 
 
 def _located(pair: _Pair, right: list[str], symmetric: bool) -> tuple[tuple[Mark, ...] | None, str | None]:
-    """What is wrong, none of it in a right response, None where that is not known; and the response's right twin."""
+    """The wrong words (none in a right response, None if unknown), and the similar right response."""
     if not pair.unsupported:
         return (), pair.reference
     if pair.reference is not None:
@@ -267,13 +267,13 @@ def _folded(text: str, language: str) -> list[str]:
 
 
 def _runs(text: str, language: str, spans: Iterable[tuple[int, int]]) -> tuple[Mark, ...]:
-    """Runs of words, half-open in words, as marks."""
+    """Ranges of words, half-open, as marks."""
     bounds = words(text, language)
     return tuple(Mark(bounds[first][0], bounds[last - 1][1]) for first, last in spans)
 
 
 def _edits(response: str, reference: str, language: str) -> tuple[Mark, ...] | None:
-    """The words of an edited text that its reference does not hold there; None where words were left out alone."""
+    """The words of an edited text that differ from its reference; None if the edits only removed words."""
     matcher = SequenceMatcher(None, _folded(reference, language), _folded(response, language), autojunk=False)
     new = [(op[3], op[4]) for op in matcher.get_opcodes() if op[0] in {"replace", "insert"}]
     if not new or matcher.ratio() < _ALIKE_EDITED:
@@ -282,7 +282,7 @@ def _edits(response: str, reference: str, language: str) -> tuple[Mark, ...] | N
 
 
 def _few_changes(response: str, right: str, language: str) -> tuple[Mark, ...] | None:
-    """One or two short runs of words that `right` has otherwise; None where more differs, or words are left out."""
+    """One or two short runs of words that differ in `right`; None if there are more, or if words were removed."""
     matcher = SequenceMatcher(None, _folded(right, language), _folded(response, language), autojunk=False)
     if matcher.real_quick_ratio() < _ALIKE or matcher.ratio() < _ALIKE:
         return None
@@ -294,9 +294,9 @@ def _few_changes(response: str, right: str, language: str) -> tuple[Mark, ...] |
 
 
 def _moved(response: str, right: str, language: str) -> tuple[Mark, ...] | None:
-    """The words that changed places, where the two texts are of the same words in another order; else None.
+    """The words that changed places, if the two texts have the same words in another order; else None.
 
-    Two parts that were exchanged are both marked; of other orders, what `right` does not have in its place.
+    If two parts were exchanged, both are marked; in other cases, the words that `right` has elsewhere.
     """
     new, old = _folded(response, language), _folded(right, language)
     if new == old or sorted(new) != sorted(old):
@@ -313,7 +313,7 @@ def _moved(response: str, right: str, language: str) -> tuple[Mark, ...] | None:
     codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     moved = [(op[3] + first, op[4] + first) for op in codes if op[0] in {"replace", "insert"}]
     if sum(end - start for start, end in moved) > _RUNS * _RUN:
-        return None  # the sentence was built anew
+        return None  # the whole sentence was reordered
     return _runs(response, language, moved)
 
 
@@ -321,7 +321,7 @@ def _moved(response: str, right: str, language: str) -> tuple[Mark, ...] | None:
 
 
 class _Question(NamedTuple):
-    """A question about a passage; `answers` as published, with where they begin."""
+    """A question about a passage; `answers` as published, with their start offsets."""
 
     language: str
     passage_language: str
@@ -333,16 +333,16 @@ class _Question(NamedTuple):
 
 
 def read_answers(folders: Sequence[Path]) -> Iterator[Answer]:
-    """Right answers with the passages that hold them; a passage that is too long is cut around its answer.
+    """Right answers with their passages; a passage that is too long is shortened around its answer.
 
-    Where the question is in another language than the passage, the answer is taken from the question in its own
-    language where the set has that, and else stays in the passage's.
+    If the question is in another language than the passage, the answer comes from the same question on a passage of its
+    language, if the data set has that; else it stays in the passage's language.
 
     Args:
-        folders: of the sets, by their names in `sources.toml`; others are passed over.
+        folders: of the data sets, by their names in `sources.toml`; others are ignored.
 
     Raises:
-        InputError: a file is not in the set's published format.
+        InputError: a file is not in the published format of its data set.
     """
     for source in _sources().answers.values():
         questions = list(_read_questions(folders, source))
@@ -365,7 +365,7 @@ def read_unanswerable(folders: Sequence[Path]) -> Iterator[tuple[str, str, str, 
     """Questions that their passage does not answer: language, passage, question and group.
 
     Args:
-        folders: of the sets, by their names in `sources.toml`; others are passed over.
+        folders: of the data sets, by their names in `sources.toml`; others are ignored.
     """
     for name, source in _sources().answers.items():
         for question in _read_questions(folders, source):
@@ -396,7 +396,7 @@ def _squad(path: Path, language: str, passage_language: str) -> Iterator[_Questi
 
 
 def _span(passage: str, text: str, start: int) -> tuple[int, int] | None:
-    """Where an answer is: at its published place, or where the passage first has it, since some places are wrong."""
+    """The range of an answer: at its published offset, or its first occurrence, because some offsets are wrong."""
     if not passage.startswith(text, start):
         start = passage.find(text)
     return (start, start + len(text)) if text and start >= 0 else None
@@ -406,7 +406,7 @@ _LONGEST = 3000  # code points of a passage
 
 
 def _cut(passage: str, span: tuple[int, int], language: str) -> str:
-    """The sentences around a span that fit, at least those that hold it."""
+    """The sentences around a span that fit; at least those that contain the span."""
     if len(passage) <= _LONGEST:
         return passage
     bounds = sentences(passage, language)

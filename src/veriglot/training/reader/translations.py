@@ -1,4 +1,4 @@
-"""Translations to learn from: made by rule from parallel texts, and those of real systems that people labelled."""
+"""Training data from translations: made by rule from parallel texts, and labelled ones of real systems."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ __all__ = ["aligned", "labelled_translations", "translations_of"]
 
 
 class Parallel(Record):
-    """One short text in two languages or more: translations of each other."""
+    """One short text in two or more languages: translations of each other."""
 
     group: str
     versions: dict[str, str]
 
 
 def aligned(paragraphs: Sequence[Paragraph]) -> list[Parallel]:
-    """Questions, and sentences of paragraphs, in those languages that cut a paragraph into as many as English does.
+    """Questions, and sentences of paragraphs, in those languages with as many sentences as the English version.
 
-    Where English is not there, the language whose tag comes first takes its place.
+    Without an English version, the first language by tag takes its place.
     """
     texts = []
     for paragraph in paragraphs:
@@ -59,27 +59,27 @@ def _sentences(paragraph: Paragraph) -> list[Parallel]:
     ]
 
 
-# From parallel texts: right translations, and wrong ones of the kinds that translation systems make.
+# From parallel texts: right translations, and the kinds of wrong ones that translation systems make.
 #
-# A system that hallucinates runs in circles (`repeated`), says something else altogether (`detached`), or says what the
-# source does not beside what it does (`inserted`). Raunak et al. (NAACL 2021) and Guerreiro et al. (EACL 2023) describe
-# these kinds; HAT's guidelines count all of them as hallucination.
+# A hallucination repeats a phrase (`repeated`), is another text (`detached`), or has additions that are not in the
+# source (`inserted`). Raunak et al. (NAACL 2021) and Guerreiro et al. (EACL 2023) describe these kinds; HAT's
+# guidelines count all of them as hallucination.
 
 
-_RIGHT, _REPEATED, _DETACHED = 0.4, 0.55, 0.7  # cumulative shares of the kinds; the rest is inserted
+_RIGHT, _REPEATED, _DETACHED = 0.4, 0.55, 0.7  # cumulative shares of the kinds; the rest is `inserted`
 _TRIES_TO_DRAW = 20
 _REPEATED_WORDS = (1, 2, 3, 4, 5)
 _TIMES = (1, 2, 2, 3, 5, 8)
 _INSERTED_WORDS = (1, 2, 3, 4, 6, 9, 14)
-_AMONG, _BEHIND = 0.35, 0.65  # cumulative shares of the places of what is inserted; the rest replaces the end
-_LEAST_KEPT = 3  # the end that is replaced begins after a third of the words
+_AMONG, _BEHIND = 0.35, 0.65  # cumulative shares of positions: inside, at the end; the rest replaces the end
+_PREFIX_DIVISOR = 3  # the replaced end begins after the first third of the words
 
-_Others = dict[str, list[tuple[str, str]]]  # language to group and text
+_Others = dict[str, list[tuple[str, str]]]  # group and text by language
 _Translated = tuple[str, list[Mark], str]  # text, marks, kind
 
 
 def translations_of(texts: Sequence[Parallel], count: int, rng: Random) -> Iterator[Example]:
-    """Up to `count` translations between two drawn languages of a drawn text; none where there are no texts."""
+    """Up to `count` translations between two random languages of random texts; none if there are no texts."""
     others: _Others = defaultdict(list)
     for text in texts:
         for language, version in text.versions.items():
@@ -111,7 +111,7 @@ def _translated(text: Parallel, language: str, others: _Others, rng: Random) -> 
 
 
 def _other(group: str, version: str, others: list[tuple[str, str]], rng: Random) -> str:
-    """A text of another group, and another text, as a rule."""
+    """A text of another group; if the draws fail, any text."""
     for _ in range(_TRIES_TO_DRAW):
         tag, text = rng.choice(others)
         if tag != group and text != version:
@@ -120,7 +120,7 @@ def _other(group: str, version: str, others: list[tuple[str, str]], rng: Random)
 
 
 def _phrase(text: str, lengths: tuple[int, ...], language: str, rng: Random) -> tuple[int, int]:
-    """Some words of a text in a row, as half-open code points; the text has one at least."""
+    """Some consecutive words of a text, half-open in code points; the text has at least one word."""
     bounds = words(text, language)
     count = min(len(bounds), rng.choice(lengths))
     first = rng.randrange(len(bounds) - count + 1)
@@ -128,7 +128,7 @@ def _phrase(text: str, lengths: tuple[int, ...], language: str, rng: Random) -> 
 
 
 def _repeated(text: str, language: str, rng: Random) -> _Translated | None:
-    """A phrase said again and again, the rest of the sentence behind it or not; None for two words or fewer."""
+    """A text with a repeated phrase, with or without the rest after it; None for two words or fewer."""
     if len(words(text, language)) < 3:
         return None
     start, end = _phrase(text, _REPEATED_WORDS, language, rng)
@@ -138,7 +138,7 @@ def _repeated(text: str, language: str, rng: Random) -> _Translated | None:
 
 
 def _inserted(text: str, other: str, language: str, rng: Random) -> _Translated | None:
-    """Words of another text among those of this one, behind them, or in place of their end."""
+    """A text with words of another text inside, at its end, or in place of its end."""
     bounds = words(text, language)
     if len(words(other, language)) < 2 or not bounds:
         return None
@@ -149,32 +149,32 @@ def _inserted(text: str, other: str, language: str, rng: Random) -> _Translated 
         position = rng.choice(bounds)[1] if way < _AMONG else bounds[-1][1]
         rest = text[position:]
     else:
-        position, space, rest = rng.choice(bounds[len(bounds) // _LEAST_KEPT :])[0], "", ""
+        position, space, rest = rng.choice(bounds[len(bounds) // _PREFIX_DIVISOR :])[0], "", ""
     start = position + len(space)
     marks = [Mark(start, start + len(phrase), "invented")]
     return text[:position] + space + phrase + rest, marks, "inserted"
 
 
-# From translations labelled by people to training examples, and to parallel texts where they are right.
+# From translations labelled by people to training examples, and to parallel texts if they are right.
 
 
-TOKENS = "translation tokens"  # every word was looked at: nothing teaches more
+TOKENS = "translation tokens"  # every word has a label: the most informative source
 _ERRORS, _PATHOLOGIES, _CRITICAL = "translation errors", "translation pathologies", "translation critical"
-_MOST_WITHOUT = 1500  # translations without an addition, among those of error spans: additions are rare
-_MOST_RIGHT = 4000  # right translations of those with critical errors
-_MOST_PARALLEL = 2500  # of these that others are made from, in a language
-_MOST_MADE = 1800  # made from these, in a language
-_EXAMPLES_OF_A_TEXT = 6  # examples made of one text at most, on average
-_DIVIDED = 0.6  # how unsupported a word of a strongly detached translation is: a part is, and nobody said which
+_MOST_WITHOUT = 1500  # translations without an addition from sets with error spans: additions are rare
+_MOST_RIGHT = 4000  # right translations from sets with critical errors
+_MOST_PARALLEL = 2500  # right translations as a base for synthetic ones, in a language
+_MOST_MADE = 1800  # synthetic ones made from these, in a language
+_EXAMPLES_OF_A_TEXT = 6  # maximum mean number of examples made from one text
+_DIVIDED = 0.6  # target of words in a strongly detached translation: it is unknown which of them are unsupported
 
 
 def labelled_translations(samples: Sequence[Sample], left_out: Counter[str], rng: Random) -> Iterator[Example]:
-    """Every labelled translation that teaches something, and some made by rule from those that are right.
+    """Labelled translations with informative labels, and synthetic ones made from the right ones.
 
-    What a label teaches hangs on its form. Spans that are agreed on (`gold`) say of every word whether the source has
-    it. Spans of single raters are one category of an error typology, additions, and rare: translations without any
-    are sampled. Flags name a pathology of the whole. A binary judgement says that a translation is right, or that
-    something somewhere is wrong, which teaches nothing.
+    The form of a label decides its use. Spans that annotators agreed on (`gold`) label every word. Spans of single
+    raters are only the additions of an error typology, which are rare, so translations without additions are sampled.
+    Flags name a pathology of the whole translation. A binary judgement says that a translation is right, or that
+    something somewhere is wrong, and the latter is not used.
     """
     sources = defaultdict[str, list[Sample]](list)
     for sample in samples:
@@ -249,7 +249,7 @@ def _with_pathology(sample: Sample) -> Example:
 
 
 def _repeats(sample: Sample) -> Iterator[Mark]:
-    """The words of every pair of neighbours that stood further left already."""
+    """The words of every pair of neighbours that occurred before in the text."""
     bounds = words(sample.response, sample.language)
     forms = [fold(sample.response[start:end]) for start, end in bounds]
     seen = set[tuple[str, str]]()

@@ -1,21 +1,21 @@
-"""Answers in pairs, one right and one wrong, that differ in as few words as carry the difference.
+"""Twins: minimal pairs of a right and a wrong answer, which differ in as few words as possible.
 
-`wordings/` holds one file a language, written for Veriglot: wordings of some seventy facts as evidence and as answers,
-and in sixteen languages of some hundred further ones each, most of them about who did what to whom.
-A case is made of them and of names, years and numbers that are drawn: a few sentences of evidence, a question about one
-of them, a right answer, and a wrong one whose words stand in the evidence too.
+`wordings/` has one file for each language, written for Veriglot: wordings of some seventy facts as evidence and as
+answers, and in sixteen languages some hundred more, most of them about who did what to whom.
+A case combines them with random names, years and numbers: a few sentences of evidence, a question about one of them, a
+right answer, and a wrong answer whose words are in the evidence too.
 
-- `[[state]]`: the wrong answer says another state (accepted or refused, rose or fell, all, some or none). Answer k of
+- `[[state]]`: the wrong answer has another state (accepted or refused, rose or fell, all, some or none). Answer k of
   each state is the counterpart of answer k of the others. The first state is the yes of `ask`.
 - `[[role]]`: the names in brackets change places.
 - `[[fact]]`: the value in brackets is that of another thing in the evidence, of the same kind or of any, or has a digit
   changed.
 
 Slots: `{A}` and `{B}` are people, `{P}` and `{Q}` places, `{O}` and `{R}` companies, `{W}` and `{V}` books, `{y}` and
-`{z}` years (the first is earlier), `{n}` and `{m}` numbers (the first is smaller); `{A:gen}` is a form of a name that
-is given with its forms. [Brackets] stand around what is wrong in an answer that is wrong. A frame may be for one gender
-(`people`). With `round_numbers` numbers are multiples of five, as nouns depend on them. Lists of names are parallel in
-all languages, but for the `local_` ones, so that an answer may be in another language than its evidence.
+`{z}` years (the first is earlier), `{n}` and `{m}` numbers (the first is smaller); `{A:gen}` is a form of a name from
+its list of forms. [Brackets] mark the wrong words of a wrong answer. A frame may be for one gender (`people`). With
+`round_numbers` numbers are multiples of five, because nouns depend on them. Lists of names are parallel in all
+languages, except `local_` lists, so that an answer may be in another language than its evidence.
 """
 
 from __future__ import annotations
@@ -43,27 +43,27 @@ LISTS, EXCHANGED, TYPES = _KINDS["lists"], _KINDS["exchanged"], _KINDS["types"]
 KINDS = tuple(TYPES)
 SLOT = re.compile(r"\{([A-Za-z])(?::(\w+))?\}")
 STOP = re.compile(r"[.。！!।؟?۔]*$")
-HELD_OUT = 0.2  # share of the facts that trains nothing, in any language
-ASKED, RIVALLED = 0.3, 0.5  # shares of states asked with yes or no, and of facts beside one of the same kind
-CROSSED = 0.6  # of the other facts with a number: the wrong one takes that of any other fact
+HELD_OUT = 0.2  # share of held-out facts, the same in all languages
+ASKED, RIVALLED = 0.3, 0.5  # shares of states with a yes/no question, and of facts beside one of the same kind
+CROSSED = 0.6  # share of other facts with a number whose wrong value comes from any other fact
 OFTEN = {"role": 1.5, "state": 2.2, "fact": 1.0}
 SHAPES = ("plain", "plain", "plain", "plain", "opened", "several", "list", "cited")
 BULLETS = ("- ", "* ", "• ", "{}. ", "{}) ", "**{}.** ")
 
 
 class Text(NamedTuple):
-    """A text, and what is wrong in it where it is wrong: half-open code points."""
+    """A text with its wrong parts: half-open code points."""
 
     text: str
     marks: tuple[tuple[int, int], ...] = ()
 
     def after(self, before: str, *marks: tuple[int, int]) -> Text:
-        """With something before it, in which `marks` are wrong."""
+        """The text with a prefix, in which `marks` are wrong."""
         return Text(before + self.text, (*marks, *((s + len(before), e + len(before)) for s, e in self.marks)))
 
 
 class Twin(NamedTuple):
-    """What is asked of the evidence, and a right and a wrong answer; the first sentence of the evidence decides."""
+    """A question with a right and a wrong answer; the first sentence of the evidence decides."""
 
     kind: str
     evidence: list[str]
@@ -73,7 +73,7 @@ class Twin(NamedTuple):
 
 
 def languages() -> list[str]:
-    """The tags that have wordings."""
+    """The tags of languages with wordings."""
     folder = files(__package__) / "wordings"
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
@@ -88,19 +88,19 @@ def wordings(tag: str) -> dict[str, Any]:
 
 @cache
 def facts(tag: str, held_out: bool) -> tuple[str, ...]:
-    """The ids of the facts of a language that train, or of those that train nothing."""
+    """The ids of a language's facts: held-out ones, or those for training."""
     return tuple(name for name in sorted(wordings(tag)["frames"]) if (share_of(name) < HELD_OUT) == held_out)
 
 
 @dataclass
 class Cast:
-    """What stands in the slots: numbers, and places of names in the lists of every language."""
+    """Values of the slots: numbers, and indices of names in the lists of every language."""
 
     gender: str
     values: dict[str, int] = field(default_factory=dict)
 
     def fill(self, template: str, tag: str) -> Text:
-        """The sentence, and where its brackets stood."""
+        """The sentence with its values, and the ranges of its brackets."""
         filled = SLOT.sub(lambda slot: self._name(slot[1], slot[2] or "nom", tag), template)
         text, marks = "", []
         for part in re.split(r"(\[[^\]]*\])", filled):
@@ -111,12 +111,12 @@ class Cast:
         return Text(text, tuple(marks))
 
     def exchanged(self, first: str) -> Cast:
-        """With the two of a kind in each other's place."""
+        """The same with the two values of a kind exchanged."""
         second = EXCHANGED[first]
         return self.with_value(first, self.values[second]).with_value(second, self.values[first])
 
     def with_value(self, letter: str, value: int) -> Cast:
-        """With another value of a slot."""
+        """The same with another value of a slot."""
         return Cast(self.gender, self.values | {letter: value})
 
     def _name(self, letter: str, form: str, tag: str) -> str:
@@ -131,11 +131,11 @@ class Cast:
 
 
 class World:
-    """Draws names and numbers, none of them twice.
+    """Draws names and numbers, each only once.
 
     Args:
         tag, answer_language: languages of the evidence and of the answers.
-        rng: what draws.
+        rng: random generator.
     """
 
     def __init__(self, tag: str, answer_language: str, rng: Random) -> None:
@@ -152,7 +152,7 @@ class World:
         self._numbers = rng.sample(range(15, 995, 5 if self.round else 1), 60)
 
     def cast(self, name: str) -> Cast | None:
-        """What stands in the slots of a fact; None where names have run out, or it is not for language or gender."""
+        """Slot values for a fact; None if names have run out, or if the fact does not fit the language or gender."""
         frames = [wordings(tag)["frames"].get(name, ("", {}))[1] for tag in (self.tag, self.answer_language)]
         if any(not frame or frame.get("people", self.gender) not in (self.gender, "any") for frame in frames):
             return None
@@ -166,7 +166,7 @@ class World:
         return cast
 
     def twin(self, name: str) -> Twin | None:
-        """Right and wrong answer about a fact; None where it cannot be asked for so that one could tell."""
+        """Right and wrong answer about a fact; None if no question about it is unambiguous."""
         cast = self.cast(name)
         if cast is None:
             return None
@@ -181,7 +181,7 @@ class World:
     ) -> Twin | None:
         answer, question = self.rng.choice(frame["answers"]), self.rng.choice(frame["questions"])
         if rival is not None and not (_names(answer) or _names(question)):
-            rival = None  # nobody could tell which of the two is asked for
+            rival = None  # a question would be ambiguous
         right = Text(cast.fill(answer, self.answer_language).text)
         asked = cast.fill(question, self.answer_language).text
         slots = [slot[1] for part in re.findall(r"\[[^\]]*\]", answer) for slot in SLOT.finditer(part)]
@@ -208,7 +208,7 @@ class World:
         return Twin(which, [*self._stated(telling, cast, rival), *beside], asked, right, wrong)
 
     def _other_fact(self, name: str, letter: str) -> tuple[list[str], int | None]:
-        """A sentence about any other fact that has such a slot, and what stands in it."""
+        """A sentence about any other fact with such a slot, and the value of the slot."""
         names = facts(self.tag, name in facts(self.tag, held_out=True))
         for other in self.rng.sample(names, len(names)):
             texts = _with_slot(wordings(self.tag)["frames"][other][1].get("evidence", ()), letter)
@@ -243,9 +243,9 @@ class World:
 
 
 def _with_prefix(prefix: str, answer: Text, lower: Sequence[str], *, wrong: bool = False) -> Text:
-    """The answer after an opening, or after its yes or no, which is as wrong as what follows.
+    """The answer after a prefix, or after its yes or no, which is wrong if the rest is.
 
-    Words of `lower` begin small inside a sentence.
+    Words of `lower` begin with a small letter inside a sentence.
     """
     before, small, _ = prefix.partition("{answer}")
     if not small:
@@ -265,7 +265,7 @@ def _names(template: str) -> bool:
 
 
 def _changed(value: int, rng: Random, *, last: bool) -> int:
-    """The number with one digit changed: of years not the first, of others not the last one where `last` is false."""
+    """The number with one digit changed: not the first digit of a year; the last one only if `last` is true."""
     digits = list(str(value))
     at = rng.randrange(len(digits) == 4, len(digits) - (not last))
     digits[at] = rng.choice([digit for digit in "123456789" if digit != digits[at]])
@@ -288,15 +288,15 @@ def draw_twins(world: World, *, held_out: bool) -> Iterator[Twin]:
 
 
 def draw_case(tag: str, rng: Random, *, answer_language: str | None = None, held_out: bool = False) -> list[Row]:
-    """A right and a wrong answer, in a shape that assistants give their answers, and at times further ones.
+    """A right and a wrong answer in a form that assistants use, and sometimes further answers.
 
-    These are refusals, copies of the evidence, and right answers to which something was added.
+    These are refusals, copies of the evidence, and right answers with an addition.
 
     Args:
         tag: language of the evidence.
-        rng: what draws.
-        answer_language: language of the answers, where it is another.
-        held_out: whether the facts are those that train nothing.
+        rng: random generator.
+        answer_language: language of the answers, if it is another.
+        held_out: whether to use held-out facts.
     """
     world = World(tag, answer_language or tag, rng)
     data, twins = wordings(world.answer_language), []
@@ -321,7 +321,7 @@ def draw_case(tag: str, rng: Random, *, answer_language: str | None = None, held
 
 
 class _Case:
-    """The rows of one evidence."""
+    """The rows for one evidence."""
 
     def __init__(self, world: World, passages: tuple[str, ...], group: str) -> None:
         self._world, self._passages, self._group = world, passages, group
@@ -330,7 +330,7 @@ class _Case:
         self.rows: list[Row] = []
 
     def add(self, kind: str, question: str | None, answer: Text, *, twin: bool = False) -> None:
-        """A row; its question is left out at times."""
+        """Add a row, sometimes without its question."""
         world = self._world
         type_ = "invented" if kind == "addition" else TYPES.get(kind)
         example = Example(
@@ -341,7 +341,7 @@ class _Case:
         self.rows.append(Row(example, bool(answer.marks), True, self._group if twin else None))
 
     def shaped(self, shape: str, answer: Text, twins: Sequence[Twin]) -> Text:
-        """An answer in its shape, among right answers to other questions in some."""
+        """An answer in its form; in some forms it is among right answers to other questions."""
         rng, data = self._world.rng, self._data
         if shape == "opened":
             opened = _with_prefix(rng.choice(data["openings"]), answer, data.get("lower", ()))
@@ -365,7 +365,7 @@ class _Case:
         return Text(answer.text[:end] + f" [{number}]" + answer.text[end:], answer.marks)
 
     def add_further(self, asked: Twin, lines: Sequence[str], space: str) -> None:
-        """Refusals, additions, copies."""
+        """Add refusals, additions and copies."""
         rng, data, world = self._world.rng, self._data, self._world
         if rng.random() < 0.15:
             question = rng.choice(data["unanswerable"])
@@ -404,17 +404,17 @@ def _joined(parts: Sequence[Text], space: str) -> Text:
 
 
 class _Item(StrictRecord):
-    """A right and a wrong text: the wrong one is the right one but for what stands between [[ and ]].
+    """A right and a wrong text, which differ only between [[ and ]].
 
-    Without a question they state something, or translate the evidence where they are in another language.
+    Texts without a question are statements, or translations of the evidence if they are in another language.
     """
 
     kind: str
     right: str
     wrong: str
     question: str | None = None
-    other: str | None = None  # right, too, in other words
-    lang: str | None = None  # where it is not the evidence's
+    other: str | None = None  # also right, in other words
+    lang: str | None = None  # if it differs from the evidence's
 
 
 class _Article(StrictRecord):
@@ -426,19 +426,19 @@ class _Article(StrictRecord):
 
 @cache
 def _written(held_out: bool) -> tuple[tuple[_Article, _Item], ...]:
-    """The items of the articles of `written.json` that train, or of those that train nothing."""
+    """The items of `written.json`: of held-out articles, or of those for training."""
     articles = packaged(__package__, "written.json", tuple[_Article, ...])
     chosen = (article for article in articles if (share_of(article.article) < HELD_OUT) == held_out)
     return tuple((article, item) for article in chosen for item in article.items)
 
 
 def draw_written(rng: Random) -> list[Row]:
-    """A right and a wrong answer that were written one by one, and at times a further right one."""
+    """A right and a wrong answer that were written one by one, and sometimes another right one."""
     return _rows_of(*rng.choice(_written(False)), rng)
 
 
 def held_out_written(rng: Random) -> list[Row]:
-    """All of those about articles that train nothing."""
+    """All items about held-out articles."""
     return [row for article, item in _written(True) for row in _rows_of(article, item, rng)]
 
 

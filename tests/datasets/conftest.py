@@ -1,4 +1,4 @@
-"""The misbehaving server of the tests of http serves here too."""
+"""Imports the misbehaving server of the HTTP tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Made-up data sets with faults that are known by number."""
+"""Made-up data sets with a known number of faults."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TAILS = (
 
 
 def sentences(count: int, seed: int) -> list[str]:
-    """Different sentences of made-up chronicles, no two of them nearly the same."""
+    """Different sentences of made-up chronicles, without near-duplicates."""
     chance = random.Random(seed)
     found: list[str] = []
     for _ in range(count):
@@ -56,7 +56,7 @@ def sample(
     texts: bool = False,
     **more: Any,
 ) -> Sample:
-    """A sample with one annotation in fava's types; none where `spans` is None."""
+    """A sample with one annotation in fava's types; none if `spans` is None."""
     marks = (
         None
         if spans is None
@@ -68,14 +68,14 @@ def sample(
 
 
 def write(path: Path, rows: Iterable[Sample | bytes]) -> Path:
-    """Native JSON lines; bytes go in as they are."""
+    """Write native JSON lines; bytes are written unchanged."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join((row if isinstance(row, bytes) else encode(row)) + b"\n" for row in rows))
     return path
 
 
 def sound(count: int, seed: int, prefix: str = "r") -> list[Sample]:
-    """Rows in which nothing is wrong: every second one is clean, the others have a name marked."""
+    """Rows without faults: every second one is clean, the others have a marked name."""
     rows = []
     for number, text in enumerate(sentences(2 * count, seed)[:count]):
         evidence = " ".join(sentences(6, 1000 * seed + number))

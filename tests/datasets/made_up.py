@@ -20,7 +20,7 @@ TEXTS = {
 
 
 def queries(count: int, languages: tuple[str, ...] = ("de", "zh-Hans", "ar")) -> list[Sample]:
-    """`count` queries in each language, the languages taking turns."""
+    """`count` queries in each language, in alternating languages."""
     return [
         Sample(
             f"{tag}-{number}",

@@ -1,4 +1,4 @@
-"""How similar two texts are, pair by pair: what the near-duplicates of a set are held against."""
+"""Exact pairwise similarity of texts, as a reference for near-duplicates."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 
 
 def jaccard(first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
-    """Similarity of each text of `first` to the text of `second` at the same index: shared over all n-grams."""
+    """Jaccard similarity of each text of `first` and the text of `second` at the same index."""
     pairs = zip(shingle_sets(first), shingle_sets(second), strict=True)
     return np.array([jaccard_with(own, [other])[0] for own, other in pairs], np.float64)

@@ -1,4 +1,4 @@
-"""Biographies: the same people in every language, a prompt each."""
+"""Biographies: the same people in every language, with one prompt for each."""
 
 from __future__ import annotations
 

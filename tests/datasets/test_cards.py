@@ -1,4 +1,4 @@
-"""Data cards: what runs left is on them, what people said is, and what nobody said is unknown."""
+"""Data cards: they have the accounts of runs and the information of people; anything else is unknown."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_card_says_how_silver_data_was_made_and_what_came_of_it(silver: Path) 
     (step,) = trace([str(silver)])
     unmade = {line["id"] for line in lines} - made
     assert unmade
-    assert len(unmade) < len(lines)  # a row is tried several times
+    assert len(unmade) < len(lines)  # a row has several attempts
     assert step.rejected_rows == manifest["rows"] - len(made) == len(unmade) == sum(step.rejected.values())
     assert sum(step.tries.values()) == len(lines) - len(unmade)
     assert f"- set aside: {len(unmade)}: no\\_place {len(unmade)}\n" in page
@@ -216,7 +216,7 @@ def test_two_accounts_of_one_file_are_told_once_with_the_cost_of_all_steps(tmp_p
     page = card_page(card([str(path)]))
     assert page.count("| entity | 9 | 4 |") == 1
     assert "| set.jsonl | 7 | 70 | 70 |" in page
-    assert "not said 1" in page  # of a row that cannot be read
+    assert "not said 1" in page  # for a row that cannot be read
 
 
 def test_settings_are_no_counts_and_a_file_without_a_readable_row_is_on_the_card(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_settings_are_no_counts_and_a_file_without_a_readable_row_is_on_the_card
     assert f"| dev.jsonl | `{file_sha256(bad)}` | 28 | 0 | 1 | jsonl | dev |" in page
     assert len(made.files) == 2
     lone = write(tmp_path / "lone.jsonl", [b'{"id": "x", "response": {}}'])
-    assert "configs" not in front(card_page(card([str(lone)])))  # no split, and nothing in it
+    assert "configs" not in front(card_page(card([str(lone)])))  # no split, and no rows
 
 
 def test_the_command_writes_card_and_questions(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -266,7 +266,7 @@ def rated(number: int, tag: str, **people: dict[str, float | str]) -> Sample:
 
 
 def test_ratings_stand_by_language_with_the_share_of_each_step(tmp_path: Path) -> None:
-    """mFAVA's Table 1: five steps, of spans. Gold repeats what a person rated, and must not count twice."""
+    """mFAVA's Table 1: five steps, of spans. Gold repeats ratings of annotators, which must not count twice."""
     rows = [
         rated(1, "de", ada={"fools[0:3]": 4, "clear": "yes"}, gold={"fools[0:3]": 4}),
         rated(2, "de", ada={"fools[0:3]": 1, "fools[4:6]": 2}, bo={"fools[0:3]": 5}),
@@ -286,7 +286,7 @@ def test_ratings_stand_by_language_with_the_share_of_each_step(tmp_path: Path) -
 
 
 def test_labels_of_whole_responses_are_not_said_to_be_none(tmp_path: Path) -> None:
-    """The card said that 0 rows were labelled, and had their labels in a table."""
+    """A regression: the card said that 0 rows were labelled, and had their labels in a table."""
     layers = [(Annotation("ada", Kind.HUMAN, "hat", ratings={"unsupported": number % 2}),) for number in range(4)]
     rows = [Sample(f"r{number}", "A híd.", language="hu", annotations=own) for number, own in enumerate(layers)]
     page = card_page(card([str(write(tmp_path / "a.jsonl", rows))]))

@@ -1,4 +1,4 @@
-"""Whose accounts a card tells: those of the file's own run, each cost once and in a currency that somebody stated."""
+"""The accounts in a card: those of the file's own run, each cost once and in a stated currency."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_what_another_run_left_above_is_not_told_of_the_data(tmp_path: Path, nam
 
 @pytest.mark.parametrize("between", [b'{"name": "app", "version": "1"}', b'["a", "b"]', b"{"])
 def test_a_file_of_the_same_name_between_them_hides_nothing(tmp_path: Path, between: bytes) -> None:
-    """An application's manifest in the folder of the responses, the set's own one above it."""
+    """An application's manifest in the folder of the responses, and the data set's own one in the parent."""
     (tmp_path / "manifest.json").write_text(json.dumps(MANIFEST), "utf-8")
     path = write(tmp_path / "responses" / "m.jsonl", sound(4, 51))
     assert [step.output for step in trace([str(path)])] == [f"{tmp_path.name}/"]

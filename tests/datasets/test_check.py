@@ -1,4 +1,4 @@
-"""Checks on data sets: what was planted is found, by number, and nothing else; a cleaned copy is clean."""
+"""Checks of data sets: they report the inserted faults with counts, and nothing else; a cleaned copy is clean."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BALANCE = {"no_clean_rows", "dense_marks", "missing_types", "rare_types"}
 
 
 def counts(report: CheckReport) -> dict[str, int]:
-    """What was found, without what is about sets of labels."""
+    """The findings, without those about sets of labels."""
     return {one.check: one.count for one in report.findings if one.check not in BALANCE}
 
 
@@ -75,7 +75,7 @@ def test_every_planted_fault_of_a_row_is_found_and_only_those(tmp_path: Path) ->
     ]
     report = check([str(write(tmp_path / "rows.jsonl", rows))])
     found = counts(report)
-    assert found.pop("near_text") == 9  # rows of one text with another ending
+    assert found.pop("near_text") == 9  # rows of one text with different endings
     assert found == {
         "unreadable_row": 1, "bad_offsets": 1, "repeated_id": 1, "unknown_type": 1, "span_edges": 1, "blank_span": 2,
         "repeated_span": 1, "overlapping_spans": 2, "no_response": 1, "leftover_tags": 1, "broken_characters": 1,
@@ -273,7 +273,7 @@ def test_repeats_are_grouped_compared_and_counted_once(tmp_path: Path) -> None:
 
 
 def test_one_answer_right_and_wrong_beside_different_evidence_is_no_disagreement(tmp_path: Path) -> None:
-    """The finding said that annotators disagree, with an alpha of -0.04, where each row has one annotation."""
+    """A regression: annotators disagreed, with an alpha of -0.04, although each row has one annotation."""
     rows = [
         sample(year, "It opened in 1879.", marks, kind=Kind.HUMAN, annotator="gold", evidence=f"It opened in {year}.")
         for year, marks in (("1879", []), ("1897", [(13, 17, "entity")]))

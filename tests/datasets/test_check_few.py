@@ -1,4 +1,4 @@
-"""Checks that too little data was there for are never said to have found nothing."""
+"""Checks that were skipped for lack of data are never reported as passed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TYPES = ("missing_types", "rare_types")
 
 
 def marked(count: int, seed: int) -> list[Sample]:
-    """Rows of which none is clean, with about half of their words marked as one type."""
+    """Rows without a clean one, with about half of their words marked, all as one type."""
     texts = sentences(count, seed)
     return [sample(f"r{n}", text, [(0, len(text) // 2, "entity")], evidence=text) for n, text in enumerate(texts)]
 

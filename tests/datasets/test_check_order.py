@@ -1,4 +1,4 @@
-"""The same data give the same report in every process: nothing in it goes by the order of a set."""
+"""The same data give the same report in every process: nothing depends on the order of a Python set."""
 
 from __future__ import annotations
 

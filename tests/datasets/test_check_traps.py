@@ -1,4 +1,4 @@
-"""The traps of mFAVA's files, found unaided; figures are those that were counted by hand when the data was opened."""
+"""The faults of mFAVA's files are found automatically; the figures were counted by hand when they were opened."""
 
 from __future__ import annotations
 

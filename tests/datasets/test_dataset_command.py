@@ -1,4 +1,4 @@
-"""`veriglot dataset` as people type it."""
+"""`veriglot dataset` on the command line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def queries(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
-    """Answers by rules; what the model is called decides nothing."""
+    """Answers by rules; the model's name has no effect."""
     rules = [
         {"match": "^Does|Below are a text", "reply": '{"answerable": true, "quote": "Witwe Anna Kroll"}'},
         {"match": "Write 2 questions", "reply": "Welche Witwe baute die Mühle?\nWann brannte die Mühle ab?"},
@@ -238,7 +238,7 @@ def test_queries_are_written_checked_and_accounted_for(build: Command, script: P
 
 
 def test_queries_flow_into_responses_and_detection(build: Command, script: Path, tmp_path: Path) -> None:
-    """From an article to marked words, through every step that a study takes."""
+    """From an article to marked words, through every step of a study."""
     articles = tmp_path / "articles.jsonl"
     row = {"id": "de-1", "language": "de", "title": "Mühle", "lead": reference("de").text}
     articles.write_text(json.dumps(row) + "\n", "utf-8")
@@ -249,7 +249,7 @@ def test_queries_flow_into_responses_and_detection(build: Command, script: Path,
     assert main(["detect", str(tmp_path / "r.jsonl"), "-o", str(tmp_path / "p.jsonl"), "--quiet"]) == 0
     first, _ = read_lines(tmp_path / "p.jsonl")
     assert (first["id"], first["status"]) == ("de-1-q1/m/0", "scored")
-    assert first["spans"] == []  # the answer says what the article says
+    assert first["spans"] == []  # the answer agrees with the article
 
 
 def test_prompts_of_ones_own_end_with_the_command(build: Command, queries: Path, tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ def test_biographies_are_prompted_and_sampled_five_times(build: Command, script:
     rows = read_lines(output)
     assert [row["id"] for row in rows] == [f"Q1-{tag}/m/{seed}" for tag in ("de", "fi") for seed in range(1, 6)]
     assert rows[0]["task"] == "biography"
-    assert build("queries", "--people", people, "-m", "m", "-o", tmp_path / "x.jsonl").code == 2  # asks no model
+    assert build("queries", "--people", people, "-m", "m", "-o", tmp_path / "x.jsonl").code == 2  # not for a model
     assert build("queries", "-o", tmp_path / "x.jsonl").code == 2  # of what?
 
 

@@ -1,4 +1,4 @@
-"""Prompts: in every language of mfava and kang, in that language, with everything filled in."""
+"""Prompts: in every language of mfava and kang, in that language, with all slots filled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The account of quality: kang's Table 1, refusals, repetition, truncation, and nothing dropped."""
+"""Measures of quality: kang's Table 1, refusals, repetition, truncation; no row is removed."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_loops_are_found_where_no_spaces_part_words() -> None:
 
 @pytest.mark.slow
 def test_real_answers_are_mostly_in_their_language_and_rarely_refuse(shared_data: Path) -> None:
-    """Mu-SHROOM: answers that models really gave; its German file holds two English ones."""
+    """Mu-SHROOM: real answers of models; its German file has two English ones."""
     for tag in ("de", "fi", "fr", "hi", "it", "sv"):
         rows = list(read(shared_data / "mu_shroom_val" / f"mushroom.{tag}-val.v2.extra.jsonl"))
         tally = QualityTally()

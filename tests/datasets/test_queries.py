@@ -1,4 +1,4 @@
-"""Queries: two an article, in its language, answerable from it; every rejection has a reason and is kept."""
+"""Queries: two an article, in its language, answerable from it; every rejection is written with a reason."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_every_query_of_a_reply_is_taken_or_rejected_with_a_reason(said: Reply, 
 
 
 def test_a_query_that_looks_like_a_sister_language_is_taken() -> None:
-    """Every second one in Indonesian was rejected as Malay."""
+    """A regression: every second one in Indonesian was rejected as Malay."""
     asked = ["Kapan jembatan Ampera dibuka?", "Jembatan itu dibuka pada tahun berapa?"]
     bridge = msgspec.structs.replace(reference("de"), language="id")
     assert [text for _, text in filter_queries(bridge, reply(*asked), 2)[0]] == asked
@@ -178,7 +178,7 @@ def test_a_reference_is_the_lead_or_the_text_of_an_article() -> None:
     lead, text = reference_from(article), reference_from(article, part="text")
     assert (lead.id, lead.text, lead.title, text.text) == ("de-7", "Kopf.", "Mühle", "Kopf.\n\nRest.")
     assert lead.meta == {"page_id": 7, "revision": 9, "categories": ["Mühle"], "part": "lead"}
-    assert reference_from({**article, "lead": ""}).meta["part"] == "text"  # and it is said
+    assert reference_from({**article, "lead": ""}).meta["part"] == "text"  # with a note
     assert reference_from({"language": "de", "title": "T", "text": "x"}).id == "de-T"
     assert reference_from({"language": "de", "page_id": 5, "text": "x"}).id == "de-5"
 
@@ -263,7 +263,7 @@ def test_unchecked_queries_say_that_they_are(tmp_path: Path) -> None:
 def test_a_run_that_stops_goes_on_and_pays_nothing_twice(tmp_path: Path) -> None:
     output, paid = tmp_path / "q.jsonl", 0
     texts = [reference("de", 10 + number) for number in range(8)]
-    rows = [msgspec.structs.replace(one, text=f"{one.text} {one.id}.") for one in texts]  # so that each call is another
+    rows = [msgspec.structs.replace(one, text=f"{one.text} {one.id}.") for one in texts]  # for different calls
     make(tmp_path / "whole.jsonl", rows=rows)
     for calls in (3, 4, 7):
         limits = Limits(calls=calls)

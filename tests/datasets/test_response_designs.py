@@ -49,7 +49,7 @@ def test_a_query_keeps_its_seed_whatever_comes_after_it_and_in_other_languages()
 
 
 def test_the_two_queries_of_an_article_do_not_always_meet_the_same_seeds() -> None:
-    """Taken in turns, two seeds would part first from second queries and be confounded with them."""
+    """With alternating seeds, the first and second query of an article would be confounded with the seed."""
     found = planned(queries(400, ("de",)), design="subsets", seeds=[1, 2])
     first = Counter(one.seed for one in found[::2])
     assert 60 < first[1] < 140

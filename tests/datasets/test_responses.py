@@ -1,4 +1,4 @@
-"""Responses: every planned one is asked once, and is a row or a failed row, however the run goes."""
+"""Responses: every planned one is asked once, and becomes a row or a failed row, also after interruptions."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_call_that_gives_nothing_is_a_failed_row_and_can_be_taken_up_again(tmp
     failed = lines(output.with_name("out.jsonl.failed.jsonl"))
     assert [row["id"] for row in failed[:2]] == ["de-2/mill/1", "de-2/mill/2"]
     assert failed[0]["message"] == "no such page"
-    with pytest.raises(UsageError, match=r"the client differs \(rules was"):  # other rules are another client
+    with pytest.raises(UsageError, match=r"the client differs \(rules was"):  # other rules make another client
         ask(output, retry=True)
     ask(output, restart=True)
     ask(tmp_path / "whole.jsonl")
@@ -106,7 +106,7 @@ def test_a_spending_limit_stops_and_the_next_run_goes_on(tmp_path: Path) -> None
     progress = Progress.of(output)
     assert 0 < progress.done <= 7
     assert not progress.failed
-    rest = Limits(calls=17)  # 24 are planned: what was paid is not paid again
+    rest = Limits(calls=17)  # 24 are planned: finished calls are not paid again
     tally = ask(output, client=connect("scripted", limits=rest, **script))
     assert (tally.rows, tally.failed, rest.spent.calls) == (24, 0, 17)
 

@@ -17,7 +17,7 @@ _ASKED = {
 
 
 def parallel_samples(count: int) -> list[Sample]:
-    """Answered questions about up to fifty towns, in English and in German, as a reader of XQuAD gives them."""
+    """Answered questions about up to fifty towns, in English and in German, as a reader of XQuAD returns them."""
     found = []
     for n in range(count):
         town, mayor, year = f"{TOWNS[n % 10]}-{_PARTS[n // 10]}", MAYORS[(3 * n + 1) % 10], str(1200 + 7 * n)
@@ -58,7 +58,7 @@ def translation(
 
 
 def token_layer(response: str, *marked: str) -> Annotation:
-    """Spans that were agreed on."""
+    """Spans that annotators agreed on."""
     spans = tuple(
         Span(response.index(text), response.index(text) + len(text), "hallucination", text=text) for text in marked
     )

@@ -1,4 +1,4 @@
-"""From data to a folder of the reader's weights that loads and judges: a small training, thrice."""
+"""From data to a folder of the reader's weights that can be loaded and used: a small training, three times."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class _StopError(Exception):
 
 
 def trained(data: list[Path], out: Path, encoder: Path, *, threads: int = 2, stop: int | None = None) -> list[str]:
-    """Train on little; what was reported. Where `stop` is given, the report with this number breaks it off."""
+    """Train on few tokens, and return the progress lines. Line number `stop` raises an error, if given."""
     from veriglot.training.reader import lessons, pipeline
     from veriglot.training.reader.twins import held_out_written
 
@@ -148,7 +148,7 @@ def test_equal_data_and_seed_give_equal_weights(
 def test_what_was_interrupted_ends_in_the_same_weights(
     whole: tuple[Path, list[str]], data: list[Path], encoder: Path, tmp_path: Path, share: float
 ) -> None:
-    """Interrupted in a chunk that began in the first part of the training, and behind the last step."""
+    """Interrupted inside a chunk of the first part of the training, and after the last step."""
     folder, lines = whole
     out = tmp_path / "weights"
     steps = sum(" tokens, " in line for line in lines)
@@ -158,7 +158,7 @@ def test_what_was_interrupted_ends_in_the_same_weights(
         trained(data, out, encoder, threads=1)
     after = trained(data, out, encoder)
     assert contents(out) == contents(folder)
-    assert len(before) + len(after) == len(lines) + 2  # its sources, and the step that was done anew
+    assert len(before) + len(after) == len(lines) + 2  # its sources, and the step that was repeated
     assert not (tmp_path / "weights.checkpoint").exists()
 
 
@@ -205,7 +205,7 @@ def lesson(tokeniser: Any, response: str, marked: tuple[int, ...] = (), **fields
 
 @pytest.fixture
 def losses(encoder: Path) -> Any:
-    """What a batch of lessons loses, by name, and with which gradient of the heads."""
+    """The losses of a batch by name, and the gradients of the heads."""
     import torch
 
     from veriglot.encoders.e5 import E5File

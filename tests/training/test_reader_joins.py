@@ -1,4 +1,4 @@
-"""How reader and grounding are joined: by which of the two knows, for each way that texts are related."""
+"""The join of reader and grounding follows the one that is right, for each relation of response and evidence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORDS = 12
 def judged(
     knows: str, *, relation: str = "same", located: bool = True, count: int = 150, seed: int = 0
 ) -> list[Judged]:
-    """Rows in which one of the two knows which words are wrong, and the other draws lots."""
+    """Rows in which one of the two knows the wrong words, and the other is random."""
     rng = np.random.default_rng(seed)
     rows = []
     for number in range(count):
@@ -33,7 +33,7 @@ def judged(
         lots = rng.normal(0, 2, WORDS).astype(np.float32)
         ours, by_words = (informed, lots) if knows == "reader" else (lots, informed)
         numbers = np.zeros(WORDS, np.int64)
-        numbers[::5] = np.where(target[::5] > 0, -1, 1)  # what the evidence lacks is wrong
+        numbers[::5] = np.where(target[::5] > 0, -1, 1)  # numbers that the evidence lacks are wrong
         features = features_of(ours, by_words, np.arange(WORDS) // 4, numbers=numbers)
         example = Example("natural", "made up", f"{number}", "en", "a " * WORDS, ("b",))
         weight = np.full(WORDS, float(located), np.float32)

@@ -1,4 +1,4 @@
-"""Published sets of labelled pairs and answered questions, as rows that the reader learns from."""
+"""Published data sets of labelled pairs and answered questions, as training rows of the reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers in pairs: every language says all that English does, in the same form, and any twin can be drawn."""
+"""Twins: every language has all facts of the English file in the same form, and every twin can be drawn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LISTS = ("women", "men", "places", "companies", "works")
 
 
 def texts_of(kind: str, frame: dict[str, Any]) -> dict[str, list[str]]:
-    """What a frame says, by what it is for."""
+    """The texts of a frame by their use."""
     if kind != "state":
         return {name: frame[name] for name in ("questions", "evidence", "answers")}
     states = {name: [text for state in frame["states"] for text in state[name]] for name in ("evidence", "answers")}
@@ -29,7 +29,7 @@ def texts_of(kind: str, frame: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def shared(tag: str) -> dict[str, tuple[str, dict[str, Any]]]:
-    """The facts that every language has; further ones are named by their language."""
+    """The facts that are in every language; ids of further ones begin with the language."""
     return {name: frame for name, frame in twins.wordings(tag)["frames"].items() if not name.startswith(f"{tag}-")}
 
 

@@ -1,4 +1,4 @@
-"""Calibration finds the line that made the labels."""
+"""Calibration recovers the slope and offset that the labels were drawn from."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def row_of(language: str, target: np.ndarray, weight: np.ndarray, kind: str) -> 
 
 
 def calibrated(*told: tuple[str, int, float, float], spoilt: float = 0.0, kind: str = "natural") -> Calibration:
-    """Rows of a language whose labels follow slope and offset; a `spoilt` share has wrong labels and no weight."""
+    """Rows of a language whose labels follow slope and offset; a `spoilt` share has wrong labels and weight 0."""
     rng = np.random.default_rng(11)
     rows, logits = [], []
     for language, count, slope, offset in told:

@@ -1,4 +1,4 @@
-"""From files to a folder of weights that loads: a small training, twice."""
+"""From files to a folder of weights that can be loaded: a small training, twice."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def silver_samples(count: int) -> list[Sample]:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The examples of the project, and a few articles and marked responses of the tests' own."""
+    """The examples of the project, and a few articles and marked responses of these tests."""
     folder = tmp_path_factory.mktemp("data")
     own = [*article_samples("en", 25), *article_samples("de", 25), *article_samples("zh", 25), *silver_samples(40)]
     write(own, folder / "own.jsonl")
@@ -45,7 +45,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def training(data: list[Path], out: Path) -> subprocess.Popen[str]:
-    """A process that trains; in one of its own, for what PyTorch draws may hang on what a process did before."""
+    """Train in a process of its own, because PyTorch's random draws may depend on earlier work of a process."""
     code = "import sys; from veriglot.cli import main; sys.exit(main())"
     paths = [str(path) for path in data]
     options = ["-o", str(out), "--seed", "3", "--epochs", "1"]
@@ -55,7 +55,7 @@ def training(data: list[Path], out: Path) -> subprocess.Popen[str]:
 
 @pytest.fixture(scope="module")
 def folders(data: list[Path], tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Two folders of weights, trained alike side by side."""
+    """Two folders of weights, trained at the same time with equal arguments."""
     outs = [tmp_path_factory.mktemp("trained") / "weights" for _ in range(2)]
     processes = [training(data, out) for out in outs]
     for process, out in zip(processes, outs, strict=True):

@@ -1,4 +1,4 @@
-"""Glued spans: the deleted word is found and taken out, or else the span teaches nothing."""
+"""Glued spans: the deleted word is found and removed, or else the span is ignored in training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From labelled files to what each sample teaches."""
+"""From labelled files to training examples."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVIDENCE = (Evidence("Hellas Verona beat Torino in 1985. Roma lost."), Evidence(
 def human(
     id_: str, response: str, *layers: tuple[str, ...] | None, names: tuple[str, ...] = (), **more: object
 ) -> Sample:
-    """A sample with a layer for each tuple of marked texts (None: no spans were asked for)."""
+    """A sample with a layer for each tuple of marked texts (None: no request for spans)."""
     annotations = []
     for number, texts in enumerate(layers):
         spans = None if texts is None else tuple(

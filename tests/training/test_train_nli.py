@@ -1,4 +1,4 @@
-"""`veriglot train nli`: rows out of any format, labels that are known in part, a folder that `nli:` loads, resuming."""
+"""`veriglot train nli`: rows of any format, partly known labels, a folder that `nli:` loads, resuming."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ TOWNS = ("Norva", "Ada", "Lind", "island", "harbour", "winter", "ships", "built"
 
 @pytest.fixture(autouse=True)
 def no_datasets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder `tests/datasets` is on the path here, and transformers takes it for the package."""
+    """The folder `tests/datasets` is on the path here, and transformers mistakes it for the package."""
     monkeypatch.setattr("transformers.trainer.is_datasets_available", lambda: False)
 
 
 def pairs(n: int) -> list[dict[str, str]]:
-    """Premises of their own; the hypothesis' first word tells the label."""
+    """Different premises; the first word of the hypothesis is the label."""
     words = {"entailment": "The the", "neutral": "Nobody lives", "contradiction": "Ships pass"}
     labels = [list(words)[number % 3] for number in range(n)]
     return [
@@ -145,7 +145,7 @@ def test_an_interrupted_run_resumes_to_the_same_weights(tmp_path: Path, base: Pa
         lines: list[str] = []
         nli.train(config, folder, say=lines.append)
         weights.append(load_entailment(folder / "out", device="cpu").judge([("Ada 7", "Ships pass 7")]))
-    assert int(lines[0].split()[1]) > 10  # it went on, and did not begin anew
+    assert int(lines[0].split()[1]) > 10  # it resumed, and did not start again
     np.testing.assert_allclose(weights[0], weights[1], atol=1e-6)
 
 
@@ -154,7 +154,7 @@ def vars_of(config: Any) -> dict[str, Any]:
 
 
 def test_faithfulness_labels_are_read_with_their_translations(tmp_path: Path, base: Path) -> None:
-    """As mFACT trains: labelled summaries, and what `dataset translate` makes of them; both stay on one side."""
+    """Training as in mFACT: labelled summaries and their translations by `dataset translate`, in the same split."""
 
     def summary(number: int, **said: Any) -> Sample:
         passage = Evidence(f"The harbour of {TOWNS[number % 10]} was built in {number}.", language="en")

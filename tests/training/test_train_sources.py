@@ -1,4 +1,4 @@
-"""What training keeps apart: translations, evidence in another language, and a folder that is not whole."""
+"""Translations and evidence in another language are separate data; a folder appears only when it is complete."""
 
 from __future__ import annotations
 

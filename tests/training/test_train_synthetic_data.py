@@ -1,4 +1,4 @@
-"""Examples made by rule: what is unmarked stands in the evidence, what is marked was put there."""
+"""Synthetic examples: unmarked text is in the evidence, and marked text was inserted."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_articles_give_all_kinds_with_marks_in_range(language: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_unmarked_words_stand_in_the_article(language: str) -> None:
-    """But for the endings that rewording changes: of those there is one in twenty at most."""
+    """Except the endings that rewording changes, which are one in twenty at most."""
     for kind in ("clean", "changed", "removed"):
         strange = total = 0
         for example in made(language):
@@ -221,7 +221,7 @@ def test_a_share_depends_on_the_text_alone_and_is_even() -> None:
 
 
 def test_equal_seeds_make_what_they_always_made() -> None:
-    """What shipped weights were trained on can be made again: other examples need other weights."""
+    """The training data of the installed weights can be made again: other examples need other weights."""
     labelled = Labelled(articles=[one for tag in LANGUAGES for one in articles(tag, 40)], answers=answers(40))
     examples = synthetic_examples(labelled, count_words(labelled), 7)
     assert len(examples) == 174

@@ -1,4 +1,4 @@
-"""`train tokens`: decoders that look both ways, adapters, resuming, and checkpoints that `hf:` loads as they are."""
+"""`train tokens`: decoders with bidirectional attention, adapters, resuming, and checkpoints that `hf:` can load."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytest.importorskip("peft", reason="needs the extra `train`")
 
 @pytest.fixture(autouse=True)
 def _no_datasets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder tests/datasets looks to transformers like the package of that name."""
+    """transformers mistakes the folder tests/datasets for the package of that name."""
     monkeypatch.setattr("transformers.trainer.is_datasets_available", lambda: False)
 
 
@@ -67,7 +67,7 @@ def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Responses in which a word is wrong if `not` follows it: what stands behind a word decides."""
+    """Responses in which a word is wrong if `not` follows it: a causal model cannot see this."""
     rng = random.Random(0)
     path = tmp_path_factory.mktemp("data") / "data.jsonl"
     rows = []
@@ -145,7 +145,7 @@ def test_attention_that_cannot_be_honoured_is_refused(copying_encoder: Path, dat
 
 @pytest.fixture
 def copying_encoder(tmp_path: Path, decoder: Path) -> Path:
-    """A DeBERTa with a head, of random weights: it looks both ways whatever its configuration says."""
+    """A DeBERTa with a head, of random weights: it is bidirectional whatever its configuration says."""
     import transformers
 
     folder = tmp_path / "deberta"

@@ -1,4 +1,4 @@
-"""Distilling word vectors, from a real ONNX encoder of a few words: strings in, 512 numbers out."""
+"""Distillation of word vectors, from a real ONNX encoder of a few words: strings in, 512 numbers out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OTHERS = [f"word{i}" for i in range(60)]
 
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Translations share a vector but for a little noise, as in a real multilingual encoder."""
+    """Translations have the same vector with a little noise, as in a real multilingual encoder."""
     from onnx import TensorProto, helper, numpy_helper
 
     rng = np.random.default_rng(3)
@@ -53,7 +53,7 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_translations_lie_together_and_survive_saving(encoder: Path, tmp_path: Path) -> None:
     distilled = vectors.distil([*WORDS, *OTHERS, "two words"], encoder)
-    assert len(distilled.keys) == len(WORDS) + len(OTHERS)  # what the segmenter parts is left out
+    assert len(distilled.keys) == len(WORDS) + len(OTHERS)  # words that the segmenter splits are left out
     distilled.lexicon(np.zeros((2, 1 << 17), np.uint8), distilled.next_directions()).save(tmp_path)
     lexicon = Lexicon.load(tmp_path)
     assert lexicon.dimensions == MEANING + vectors.LEARNED

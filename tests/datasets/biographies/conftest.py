@@ -1,4 +1,4 @@
-"""The servers of the tests of http and sources, and the tiny model of those of llm, serve here too."""
+"""Imports the servers of the tests of HTTP and sources, and the tiny model of the LLM tests."""
 
 from __future__ import annotations
 

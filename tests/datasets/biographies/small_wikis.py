@@ -18,7 +18,7 @@ NAMES = {
     8: "Hugo Berg",
 }  # fmt: skip
 VIEWS = {1: 10, 2: 70, 3: 900, 4: 500, 5: 9000, 6: 800, 7: 40, 8: 700}
-COMPLETE = (2, 7, 1)  # who has a usable article in all three, by falling views
+COMPLETE = (2, 7, 1)  # people with a usable article in all three, by descending views
 TEXTS = {
     "en": "{name} was a miller who was born in 1731 in the village of Upper Field.\n== Life ==\nIt burnt in 1902.",
     "de": "{name} war ein Müller, der 1731 im Dorf Oberfeld geboren wurde.\n== Leben ==\nDie Mühle brannte 1902 ab.",
@@ -61,7 +61,7 @@ def pages(tag: str) -> list[WikiPage]:
         if tag == "de" and number == 6:
             page = WikiPage(name, redirect="Familie Aho")
         if tag == "de" and number == 8:
-            continue  # deleted since Wikidata was told of it
+            continue  # deleted after its entry in Wikidata
         found.append(page)
     if tag == "de":
         found += [WikiPage("Bea Alt", redirect="Bea Ulm"), WikiPage("Familie Aho", "Die Aho sind.", item="Q600")]
@@ -69,7 +69,7 @@ def pages(tag: str) -> list[WikiPage]:
 
 
 def answer(body: dict[str, Any]) -> str:
-    """What the model says: by seed the truth, another trade, the wrong language (3, not in English), or nothing (4)."""
+    """The model's reply: by seed the truth, another trade, the wrong language (3, not in English), or nothing (4)."""
     prompt, seed = prompt_of(body), body["seed"]
     tag = next(tag for opening, tag in OPENINGS.items() if prompt.startswith(opening))
     name = prompt.rpartition(": ")[2]
@@ -82,7 +82,7 @@ def answer(body: dict[str, Any]) -> str:
 
 
 class World:
-    """All servers; `words` are the options of a command that asks them."""
+    """All servers; `words` are the options of a command that uses them."""
 
     def __init__(self, faults: Faults | None = None, *, lagged: int = 0) -> None:
         calm = faults or Faults()
@@ -103,11 +103,11 @@ class World:
 
     @property
     def asked(self) -> int:
-        """How many requests came in, at any server."""
+        """Number of requests to all servers."""
         return sum(len(one.arrivals) for one in (self.wikidata, self.views, self.model, *self.wikis.values()))
 
     def words(self, output: Path, count: int = 3) -> list[str]:
-        """A command, but for further options."""
+        """A command, without further options."""
         words = ["dataset", "biographies", "-o", output, "-l", ",".join(LANGUAGES), "-n", count, "--spread", "top"]
         words += ["--rate", 2000, "--wikidata-server", self.wikidata.base_url, "--views-server", self.views.base_url]
         for tag, wiki in self.wikis.items():

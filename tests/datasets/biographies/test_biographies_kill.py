@@ -1,4 +1,4 @@
-"""A set whose servers misbehave, and which is killed again and again, ends as one that nothing happened to."""
+"""A data set with unreliable servers and repeated kills ends the same as one without interruptions."""
 
 from __future__ import annotations
 
@@ -91,6 +91,6 @@ def test_a_server_that_is_gone_stops_the_command_and_says_so(tmp_path: Path) -> 
         assert running.returncode != 0
         assert b"Traceback" not in err
         assert not (root / "articles.jsonl").exists()
-        refused = start(words)  # other servers give other articles: nothing was made of them yet
+        refused = start(words)  # other servers give other articles, and no data set was made from them yet
         _, err = refused.communicate(timeout=120)
         assert refused.returncode == 0, err.decode()

@@ -1,4 +1,4 @@
-"""People and articles from files, models by script and in this process, failed calls, and words that go wrong."""
+"""People and articles from files, models by script and in this process, failed calls, and invalid options."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def write(path: Path, rows: list[Any]) -> Path:
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[object]:
-    """People and articles, some of which cannot be used; the options that name them."""
+    """People and articles, some of them unusable; and the options with their paths."""
     rows: list[Any] = [article(person, tag) for person in PEOPLE for tag in TEXTS]
     empty = {**article(PEOPLE[2], "zh"), "text": " "}
     rows = [row for row in rows if row["id"] != "zh-Q3"]
@@ -141,7 +141,7 @@ def test_calls_that_fail_are_counted_in_their_cell_and_can_be_made_up_for(
 
 
 class Picky(ModelServer):
-    """Refuses to speak of Jan, until it is told to."""
+    """Fails for Jan, until a flag is changed."""
 
     refuses = True
 
@@ -195,7 +195,7 @@ def test_several_models_and_another_one_later(factual: Command, files: list[obje
         ("first", "en"), ("first", "zh-Hans"), ("b", "en"), ("b", "zh-Hans"),
     ]  # fmt: skip
     samples = read_lines(root / "reference.jsonl")
-    for sample in samples:  # sisters are of one model
+    for sample in samples:  # other samples are of the same model
         assert sample["generator"]["settings"]["model"].split("/")[-1] in sample["meta"]["samples"][0]
 
 
@@ -241,7 +241,7 @@ def test_a_dry_run_asks_and_writes_nothing(factual: Command, files: list[object]
     plan = json.loads(done.out)["m"]
     assert (plan["calls"], plan["tokens_out"]) == (500 * 19 * 5, 500 * 19 * 5 * 100)
     own = factual(*files, "-n", 2, "-o", tmp_path / "set", "-m", "m", "--dry-run")
-    assert own.code == 3  # a row is no person
+    assert own.code == 3  # a row is not a person
     assert json.loads(own.out)["m"]["languages"] == {"en": 10, "zh-Hans": 10}
     assert not (tmp_path / "set").exists()
 

@@ -1,4 +1,4 @@
-"""The parts of a set: the order of people, their articles, the language of responses, labels."""
+"""The parts of the data set: order of people, their articles, the language of responses, labels."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_people_without_views_and_with_titles() -> None:
 
 
 class Library:
-    """Articles of everybody whose number is even, and a note of who was looked up."""
+    """Articles of all people with an even number, and a record of lookups."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -79,7 +79,7 @@ def test_people_are_looked_up_until_there_are_enough() -> None:
     library, account = Library(), ChoiceAccount()
     found = list(choose(people(100), library, ["en"], 10, account, min_characters=11))
     assert [person.views for person, _ in found] == [4, 6, 8, 10, 12, 14, 16, 18, 20, 22]
-    assert account.looked_up == len(library.asked) == 24 - 1  # to the tenth, and no further
+    assert account.looked_up == len(library.asked) == 24 - 1  # up to the tenth, and no further
     assert account.lacking == {"en": Counter({"missing": 11, "too short": 2})}
     assert Counter(one.reason for one in account.set_aside) == {"articles": 13}
     for languages, at_least in (([], None), (["en"], 2), (["en"], 0)):
@@ -108,7 +108,7 @@ def test_articles_by_title_where_the_wiki_names_no_item_and_where_it_renames() -
         "Q1": "Anna Kroll",
         "Q2": "Bea Ulm",
         "Q3": "another item",
-        "own": "Carl",  # ids of one's own say nothing of items
+        "own": "Carl",  # a user's own ids are not Wikidata items
         "Q4": "missing",
         "Q5": "not an article",
         "Q6": "missing",
@@ -194,4 +194,4 @@ def test_refusals_stay_and_are_told_and_failed_calls_find_their_language(tmp_pat
     assert (sets.total["asked"], sets.total["pairs"]) == (4, 2)
     kept = list(read(tmp_path / "reference.jsonl", format="jsonl"))
     assert [one.meta.get("refused") for one in kept] == [None, True, None]
-    assert [one.evidence for one in kept] == [(), (), ()]  # there is no article, and detectors will say so
+    assert [one.evidence for one in kept] == [(), (), ()]  # there is no article, and detectors will report that

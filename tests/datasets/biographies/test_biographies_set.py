@@ -1,4 +1,4 @@
-"""`veriglot dataset biographies` as people type it, against Wikipedias, Wikidata and a model on loopback."""
+"""`veriglot dataset biographies` on the command line, with local Wikipedias, Wikidata and a local model."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_set_from_the_wikipedias(veriglot: Command, tmp_path: Path) -> None:
     }
     articles = {row["id"]: row for row in read_lines(root / "articles.jsonl")}
     assert len(articles) == 9
-    assert articles["Q2-de"]["title"] == "Bea Ulm"  # by way of the redirect
+    assert articles["Q2-de"]["title"] == "Bea Ulm"  # through the redirect
     assert articles["Q2-de"]["text"].endswith("Die Mühle brannte 1902 ab.")
 
     assert [row["id"] for row in read_lines(root / "prompts.jsonl")][:3] == ["Q2-en", "Q2-de", "Q2-fi"]
@@ -88,7 +88,7 @@ def test_rows_of_the_sets(veriglot: Command, tmp_path: Path) -> None:
     finnish = by_id["Q7-fi/org/mill/1"]
     assert [one.language for one in finnish.evidence] == ["fi"]
     assert finnish.evidence[0].text.startswith(TEXTS["fi"].split("\n")[0].format(name=NAMES[7]))
-    # Sisters are those that stayed: not the one in English (3), and not the one without a word (4).
+    # Only accepted samples count: not the one in English (3), and not the one without a word (4).
     assert finnish.meta["samples"] == [by_id[f"Q7-fi/org/mill/{seed}"].response for seed in (2, 5)]
     assert {sample.meta["group"] for sample in reference} == {"Q1", "Q2", "Q7"}
     crossed = list(read(root / "en.jsonl"))
@@ -109,7 +109,7 @@ def test_rows_of_the_sets(veriglot: Command, tmp_path: Path) -> None:
     }
     assert all(row["sample"]["response"] for row in rejected)
 
-    # What the scorers say of the pairs, averaged, is what they say of the rows with their sisters.
+    # The mean score of the pairs is the score of the rows with the other samples.
     single = load_scorer("pairwise:rouge-l").score(reference)
     every = load_scorer("rouge-l").score(pairs)
     means: dict[str, list[float]] = {}
@@ -133,7 +133,7 @@ def test_labels_and_the_bench_that_stands_beside_the_set(veriglot: Command, tmp_
                 "annotations": [{"annotator": "gold", "kind": "human", "taxonomy": "support", "spans": marks(row)}],
             }
             for row in rows
-            if row["generator"]["seed"] != 5  # one of the samples is nobody's to label, and still a sister
+            if row["generator"]["seed"] != 5  # one of the samples has no labels, and still counts as another sample
         ]
         other = {**given[0], "response": "Something else."}
         strange = {**given[0], "id": "nobody"}
@@ -152,7 +152,7 @@ def test_labels_and_the_bench_that_stands_beside_the_set(veriglot: Command, tmp_
     results = json.loads((tmp_path / "bench" / "results.json").read_text("utf-8"))
     seen = {figure["system"] for figure in results["figures"] if figure.get("value") is not None}
     assert {"rouge-1", "rouge-l", "pairwise:rouge-1", "pairwise:rouge-l"} <= seen
-    # Half of the biographies give the wrong trade; held against the article, those overlap less.
+    # Half of the biographies have the wrong trade; their overlap with the article is lower.
     area = next(
         figure["value"]
         for figure in results["figures"]
@@ -165,7 +165,7 @@ def test_labels_and_the_bench_that_stands_beside_the_set(veriglot: Command, tmp_
 
 
 def marks(row: dict[str, Any]) -> list[dict[str, Any]]:
-    """The trade, where it is the wrong one."""
+    """The trade, if it is the wrong one."""
     for trade in ("baker", "Bäcker", "leipuri"):
         place = row["response"].find(trade)
         if place >= 0:

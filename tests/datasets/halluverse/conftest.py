@@ -1,4 +1,4 @@
-"""The servers of the tests of `http` and `sources` serve here too."""
+"""Imports the servers of the tests of `http` and `sources`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Made-up people with pages in two languages, and a model that chooses facts of them and edits these."""
+"""Made-up people with pages in two languages, and a model that chooses their facts and edits these."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def name_of(number: int) -> str:
 
 
 def page_text(number: int, tag: str, sentences: int = 24) -> str:
-    """A page about a person, the same facts in each language."""
+    """A page about a person, with the same facts in each language."""
     rng = random.Random(f"life {number}")
     year = 1700 + 11 * number % 250
     values: dict[str, Any] = {f"y{n}": year + 6 * n + rng.randrange(5) for n in range(1, 10)}
@@ -113,7 +113,7 @@ def lines_of(rows: list[dict[str, Any]]) -> str:
 
 
 def scripted(body: dict[str, Any]) -> str:
-    """What a model says that makes some mistakes: chooses what is no fact, edits nothing, chatters."""
+    """Replies of a model with some mistakes: chooses sentences that are not facts, edits nothing, adds comments."""
     said = body["messages"][-1]["content"]
     if said.startswith("Below is an encyclopaedia page"):
         return _chosen(said)
@@ -133,7 +133,7 @@ def _chosen(said: str) -> str:
     if not taken:
         good[0] = "The moon is made of green cheese, as everybody knows since 1609."
         words = good[1].split(" ")
-        good[1] = " ".join([*words[:4], *words[5:]])  # near enough: the page's own sentence stands for it
+        good[1] = " ".join([*words[:4], *words[5:]])  # similar enough: the page's own sentence replaces it
     return json.dumps({"sentences": good}, ensure_ascii=False)
 
 

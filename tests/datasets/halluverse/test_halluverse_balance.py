@@ -1,4 +1,4 @@
-"""Types are drawn so that what passes is even; how diverse people are, in figures that can be worked out by hand."""
+"""Types are drawn so that accepted errors are balanced; diversity measures agree with hand calculations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from veriglot.wikipedia.wikidata import Item, Person
 
 
 def drawn(total: int, passing: dict[str, float], seed: int) -> tuple[Counter[str], Counter[str]]:
-    """What is asked and what passes where each type passes so often."""
+    """Requested and accepted errors, for given acceptance rates of the types."""
     draw, chance = BalancedDraw(TYPES, f"test {seed}"), random.Random(seed)
     asked: Counter[str] = Counter()
     taken: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""`veriglot dataset halluverse` as people type it: from files, by rule, and all of it from servers on loopback."""
+"""`veriglot dataset halluverse` on the command line: from files, by rule, and everything from local servers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PEOPLE = 20
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
-    """Pages in two languages, one of them short in each, one about nobody who is known, and the people."""
+    """Pages in two languages, one of them too short in each, one about an unknown person, and the people."""
     for tag in ("en", "de"):
         rows = [article(number, tag, 12 if number == 3 else 24) for number in range(PEOPLE)]
         rows[5] |= {"item": "Q1", "title": "Somebody else"}
@@ -55,7 +55,7 @@ def load_summary(output: Path) -> Summary:
 
 
 def sound(output: Path) -> list[Sample]:
-    """The pairs, each of which is held against its page anew."""
+    """The pairs, each checked against its page again."""
     found = list(read(str(output)))
     assert found
     for sample in found:
@@ -66,7 +66,7 @@ def sound(output: Path) -> list[Sample]:
         assert original in page.splitlines()
         assert made["passage"] == original
         assert name_of(number).split()[1] in original
-        assert "Nobody knows why" not in sample.response  # a sentence too many is no error of a type
+        assert "Nobody knows why" not in sample.response  # an additional sentence is not an error of a type
         changes = msgspec.convert(made["changes"], list[Change])
         assert check(Edited(original, sample.response, tuple(changes)), language=tag, evidence=[page]) == []
         (annotation,) = sample.annotations
@@ -258,7 +258,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(files: list[str], tmp
             process.wait()
         assert kills >= 3
         assert main([str(word) for word in words]) == 0
-        assert sum(count - 1 for count in server.paid.values()) <= 2 * kills  # what was under way when it was killed
+        assert sum(count - 1 for count in server.paid.values()) <= 2 * kills  # calls in progress during the kill
     for name in ("", ".facts.jsonl", ".rejected.jsonl", ".csv", ".account.json"):
         assert (tmp_path / f"torn.jsonl{name}").read_bytes() == (tmp_path / f"calm.jsonl{name}").read_bytes(), name
 
@@ -277,14 +277,14 @@ def test_what_fails_is_said_and_taken_up_again(files: list[str], tmp_path: Path)
     first = list(read(str(output)))
     failed = (tmp_path / "set.jsonl.facts.jsonl.failed.jsonl").read_text("utf-8")
     assert json.loads(failed)["id"] == "en-8"
-    assert len(first) == 17  # of 20 pages, one is short, one about nobody who is known, one failed
+    assert len(first) == 17  # of 20 pages, one is short, one about an unknown person, one failed
     assert run(*words, "--retry") == 3
     assert list(read(str(output))) == first
     assert load_summary(output).total.fact_failures == 1
 
 
 def test_what_a_page_cost_before_it_failed_is_in_the_summary(files: list[str], tmp_path: Path) -> None:
-    """The page of Ivo Almgren gives one fact; the second time that it is asked for another the line is dead."""
+    """The page of Ivo Almgren gives one fact; the second call for another one fails."""
     reply = {"match": r"Page:\n[^\n]*\n([^\n]+)", "reply": '{"sentences": ["\\1"]}'}
     dead = {"match": "about Ivo Almgren.*- [A-Z]", "error": "the line is dead"}
     edit = {"match": r"\nOriginal: ([^\n]*?)\d{4}([^\n]*)\nEdited:\Z", "reply": r"\g<1>1234\g<2>"}

@@ -1,4 +1,4 @@
-"""What is taken of a page as a fact, and what is not; how many sentences a page has; whether a name stands in one."""
+"""Which sentences of a page are accepted as facts; number of sentences of a page; names in a sentence."""
 
 from __future__ import annotations
 

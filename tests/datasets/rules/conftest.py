@@ -1,4 +1,4 @@
-"""The second span check and the made-up articles lie beside the tests."""
+"""The second span check and the made-up articles are modules beside the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules by themselves: what is exchanged, negated, turned; and the data files that they read."""
+"""Single rules: exchanged values, negations, opposites; and their data files."""
 
 from __future__ import annotations
 

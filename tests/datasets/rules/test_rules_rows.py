@@ -1,4 +1,4 @@
-"""Silver rows by rule in fourteen languages: sound by a second span check, and in the shares that were asked for."""
+"""Silver rows by rule in fourteen languages: correct by a second span check, with the requested shares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may come in: articles in any order, garbled, empty, hostile; and the command as people type it."""
+"""Inputs: articles in any order, garbled, empty, hostile ones; and the command line."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_hostile_texts_make_sound_rows_or_reasons(tmp_path: Path, tag: str) -> N
     assert rule_silver(output, found, RuleSettings(rows=60)).rows == 60
     rows = [json.loads(line) for line in output.read_text("utf-8").split("\n") if line]
     number, faults, _ = verify(rows)
-    strange = "is in another script"  # some of the texts are not in the language that they are said to be in
+    strange = "is in another script"  # some of the texts are not in their stated language
     assert [fault for fault in faults if not fault.endswith(strange)] == []
     assert number >= 30
 

@@ -1,8 +1,8 @@
-"""The span check, written a second time: plain JSON and Unicode's tables, nothing of Veriglot.
+"""A second, independent span check: plain JSON and Unicode's tables, without Veriglot.
 
     python tests/datasets/rules/verified.py SILVER.jsonl
 
-prints how many rows were looked at, what is wrong with any, and the shares of the types.
+prints the number of checked rows, all faults, and the shares of the types.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_PIECE = 8  # code points: what a passage quotes is longer, but for its end
-_LATER = ("CJK", "HIRAGANA", "KATAKANA", "THAI")  # scripts that set no space between words
-_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]")  # what a quotation may leave out
+_PIECE = 8  # code points: quoted parts of a passage are longer, except the last
+_LATER = ("CJK", "HIRAGANA", "KATAKANA", "THAI")  # scripts without spaces between words
+_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]")  # a quotation may omit these
 _LEFT_OVER = re.compile(r"[{}]|</?\w+>")
 
 
 def faults(row: dict[str, Any]) -> Iterator[str]:
-    """What is wrong with one row of silver data made by rule."""
+    """All faults of one row of silver data made by rule."""
     text, silver = row["response"], row["meta"]["silver"]
     (layer,) = row["annotations"]
     spans, changes, passage = layer["spans"], silver["changes"], silver["passage"]
@@ -45,19 +45,19 @@ def faults(row: dict[str, Any]) -> Iterator[str]:
 
 
 def _strange(passage: str, sources: list[str]) -> Iterator[str]:
-    """Whether the passage can be laid out with stretches of the evidence, white space being all the same."""
+    """Whether the passage consists of parts of the evidence, with any white space."""
     passage, *sources = (" ".join(one.split()) for one in (passage, *sources))
     read = 0
     while read < len(passage):
-        if not passage[read].isalnum():  # a mark, between what is quoted from two places
+        if not passage[read].isalnum():  # a mark between two quoted parts
             read += 1
             continue
         short, long = 0, len(passage) - read
-        while short < long:  # a stretch that is there is there in every shorter form
+        while short < long:  # if a part is in the evidence, so is every shorter one
             middle = (short + long + 1) // 2
             piece = passage[read : read + middle]
             short, long = (middle, long) if any(piece in one for one in sources) else (short, middle - 1)
-        whole = any(passage[max(0, read - _PIECE) : read + short] in one for one in sources)  # stretches may overlap
+        whole = any(passage[max(0, read - _PIECE) : read + short] in one for one in sources)  # parts may overlap
         if short < _PIECE and not whole and any(char.isalnum() for char in passage[read + short :]):
             yield f"the evidence lacks {passage[read : read + 40]!r}"
             return
@@ -77,7 +77,7 @@ def _misplaced(text: str, spans: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _misread(text: str, passage: str, changes: list[dict[str, Any]], spans: list[dict[str, Any]]) -> Iterator[str]:
-    """Whether the text is the passage but for the changes, and each change is a span but for white space."""
+    """Whether the text is the passage with only these changes, and each change is a span (apart from white space)."""
     read = old = 0
     for change, span in zip(changes, spans, strict=False):
         if text[read : change["start"]] != passage[old : change["old_start"]]:
@@ -106,7 +106,7 @@ def _unsound(span: dict[str, Any], passage: str, evidence: str) -> Iterator[str]
 
 
 def _joined(text: str, place: int) -> bool:
-    """Whether two letters or digits meet at a place, where words have spaces between them."""
+    """Whether two letters or digits touch at an offset, in scripts with spaces between words."""
     if not 0 < place < len(text) or not (text[place - 1].isalnum() and text[place].isalnum()):
         return False
     return not any(unicodedata.name(char, "").startswith(_LATER) for char in text[place - 1 : place + 1])
@@ -117,7 +117,7 @@ def _script(char: str) -> str:
 
 
 def verify(rows: Iterable[dict[str, Any]]) -> tuple[int, list[str], Counter[str]]:
-    """How many rows there are, their faults, and the types of their spans."""
+    """Number of rows, their faults, and the types of their spans."""
     number, found, types = 0, list[str](), Counter[str]()
     for row in rows:
         number += 1

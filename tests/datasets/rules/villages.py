@@ -1,4 +1,4 @@
-"""Made-up articles in many languages, filled in from `articles.toml`, as seeds."""
+"""Made-up articles in many languages, filled from `articles.toml`, as seeds."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ straße wasser feuer morgen abend brief koffer fenster schlüssel teller zeitung
 
 
 class Lengths:
-    """Counts characters of translations; refuses those with a question mark, and dies of `lethal`."""
+    """Counts characters of translations; rejects those with a question mark, and crashes at `lethal`."""
 
     name = "lengths@1"
     direction = Direction.HIGHER_IS_WORSE
@@ -77,7 +77,7 @@ def write(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
 
 
 def many(count: int) -> list[dict[str, Any]]:
-    """Different sources; translations of which some are nearly the same, and scores."""
+    """Different sources; translations with some near-duplicates, and scores."""
     rows = []
     for number in range(count):
         words = random.Random(number).sample(WORDS, k=12)
@@ -133,12 +133,12 @@ def test_the_sample_says_where_each_line_comes_from_and_why(tmp_path: Path) -> N
     assert [part.lines for part in account.sample.parts.values()] == [40, 16, 24]
     native = [sample for part in HAT for sample in read(tmp_path / "out" / f"{part}.jsonl")]
     as_hat = [sample for part in HAT for sample in read(tmp_path / "out" / f"{part}.hat.json", format="hat")]
-    # As a folder each line was read twice, and its report as a translation.
+    # A regression: from a folder each line was read twice, and its report as a translation.
     assert sorted(sample.id for sample in read(tmp_path / "out")) == sorted(sample.id for sample in as_hat)
-    (tmp_path / "out" / "train.jsonl").unlink()  # what stands in HAT alone is no copy
+    (tmp_path / "out" / "train.jsonl").unlink()  # what is only in the HAT file is not a copy
     assert sorted(sample.id for sample in read(tmp_path / "out")) == sorted(sample.id for sample in as_hat)
     assert as_hat == native
-    assert not any(sample.annotations for sample in as_hat)  # nobody has looked at them yet
+    assert not any(sample.annotations for sample in as_hat)  # nobody has annotated them yet
     by_id = {row["id"]: (number, row) for number, row in enumerate(many(600), start=1)}
     for sample in native:
         number, row = by_id[sample.id]
@@ -173,7 +173,7 @@ def test_a_run_that_broke_off_goes_on_and_comes_out_the_same(tmp_path: Path) -> 
     assert outputs(tmp_path / "broken") == outputs(tmp_path / "whole")
     idle = Lengths()
     mt_sample(order(path, idle), tmp_path / "broken")
-    assert idle.seen == 0  # what is scored is not scored again
+    assert idle.seen == 0  # finished scores are not computed again
     assert outputs(tmp_path / "broken") == outputs(tmp_path / "whole")
 
 

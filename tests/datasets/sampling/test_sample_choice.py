@@ -1,4 +1,4 @@
-"""Which lines are chosen, and into which part they come: by hand, and against plain Python."""
+"""The choice of lines, and their parts: by hand, and compared with plain Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sample for translation is read from: every container, columns by name, and what cannot be read."""
+"""Inputs of a sample for translation: every container, columns by name, and unreadable rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Near-duplicates: n-grams against a plain reference, MinHash against every pair, the exact join against every pair."""
+"""Near-duplicates: n-grams against a plain reference; MinHash and exact groups against all pairs."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_text_has_the_same_ngrams_whatever_stands_beside_it() -> None:
 
 
 def sentences(count: int, seed: int) -> list[str]:
-    """Sentences, many of them a few characters away from an earlier one."""
+    """Sentences, many of them a few characters different from an earlier one."""
     draw = random.Random(seed)
     found: list[str] = []
     for _ in range(count):
@@ -175,7 +175,7 @@ def test_of_a_chain_of_near_duplicates_the_first_stays(
     kept = [number for number in seen.tolist() if fates[number] == DropReason.CLEAN]
     fallen = np.flatnonzero(fates == DropReason.NEAR_DUPLICATE).tolist()
     assert len(fallen) > 40
-    for number in fallen:  # one before it, fallen or not, is as near as that
+    for number in fallen:  # an earlier line, dropped or not, is as similar as this
         before = texts[:number]
         assert jaccard(before, [texts[number]] * number).max() >= 0.8
     pairs = [(i, j) for place, i in enumerate(kept) for j in kept[place + 1 :]]

@@ -1,4 +1,4 @@
-"""Input that no sample can come of is refused with counts, before work is lost; what is odd in it is counted."""
+"""Unusable input is refused with counts, before work is lost; odd rows are counted."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_parquet_gives_what_json_lines_give(tmp_path: Path) -> None:
 
     data = rows(60)
     jsonl(tmp_path / "data.jsonl", [{**row, "qe": None if i in {3, 4} else row["qe"]} for i, row in enumerate(data)])
-    data[3]["qe"], data[4]["qe"] = math.nan, -math.inf  # neither is a number that a line could be chosen by
+    data[3]["qe"], data[4]["qe"] = math.nan, -math.inf  # neither can be compared with other scores
     pyarrow.parquet.write_table(pa.Table.from_pylist(data), tmp_path / "data.parquet")
     words = ("--scores", "qe:higher-is-better", "--worst", "5", "--drawn", "5", "--percentile", "50", "--quiet")
     for kind in ("jsonl", "parquet"):

@@ -1,4 +1,4 @@
-"""A sample that was killed goes on, does not do twice what was done, and comes out as if nothing had happened."""
+"""A sample that was killed resumes, repeats no finished work, and gives the same result as without the kill."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_ranges_are_whole_or_not_there(tmp_path: Path) -> None:
     shards = Shards(tmp_path / "shards", 25, 10)
     with pytest.raises(ValueError, match="too much"):
         shards.run(lambda: Squares(17), jobs=1, watch=Watch())
-    (tmp_path / "shards" / "000001.partial").mkdir()  # of a kill while it was written
+    (tmp_path / "shards" / "000001.partial").mkdir()  # as after a kill during the write
     (tmp_path / "shards" / "000001.partial" / "values.npy").write_bytes(b"\x93NUM")
     rest = Squares(None)
     shards.run(lambda: rest, jobs=1, watch=Watch())

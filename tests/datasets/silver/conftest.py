@@ -1,4 +1,4 @@
-"""Made-up seeds of `build`, the misbehaving server of `http` and the real one of `study` serve here too."""
+"""Imports the made-up seeds of `build`, the misbehaving server of `http` and the real one of `study`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scripted model that misbehaves in every way that models do, one a seed, and what each has to be called."""
+"""A scripted model with every kind of bad reply, one for each seed, and the expected reason."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def passage(number: int) -> str:
 
 
 class Case(NamedTuple):
-    """What the model says of passage `%` (its number), and the reason why nothing of it is taken; none if all is."""
+    """The reply for passage `%` (its number), and the reason of its rejection; none if it is accepted."""
 
     what: str
     reply: str
@@ -69,12 +69,12 @@ CASES = (
 
 
 def seeds() -> list[Sample]:
-    """A seed for each case, its passage given."""
+    """A seed for each case, with its passage."""
     return [Sample(f"case-{n:02}", passage(n), language="en", evidence=(Evidence(ARTICLE),)) for n in range(len(CASES))]
 
 
 def script() -> Scripted:
-    """Replies to each seed as its case has it."""
+    """The reply to each seed."""
     rules: list[dict[str, Any]] = [
         {"match": f"Mill {n:02} was", "reply": case.reply.replace("%", f"{n:02}"), "finish": case.finish}
         for n, case in enumerate(CASES)

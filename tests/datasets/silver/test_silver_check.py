@@ -1,4 +1,4 @@
-"""The check of silver rows: each fault by itself, in several scripts, and nothing that is sound."""
+"""The check of silver rows: each fault by itself, in several scripts, and no false alarms."""
 
 from __future__ import annotations
 

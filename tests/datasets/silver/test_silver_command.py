@@ -1,4 +1,4 @@
-"""`veriglot dataset silver` as people type it, and on a small real model."""
+"""`veriglot dataset silver` on the command line, and with a small real model."""
 
 from __future__ import annotations
 

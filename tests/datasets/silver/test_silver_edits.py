@@ -1,4 +1,4 @@
-"""Texts and their errors: one more put in, one taken out, trimmed, told by difference; read from replies; in waves."""
+"""Texts and their errors: added, removed, trimmed, found by difference; read from replies; conversations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ROUND = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 6), st.sampled_fro
 
 
 def put_into(text: str, round_: list[tuple[int, int, str]], type_: str) -> Edited:
-    """The text with errors at some places, those that would overlap left out."""
+    """The text with errors at some ranges, without overlapping ones."""
     put: list[tuple[Change, str]] = []
     read = 0
     for start, length, new in sorted(round_):
@@ -54,7 +54,7 @@ def test_rounds_of_errors_keep_their_places_and_can_be_taken_out(
         after = edited.then(further.text, further.changes)
         if after is not None:
             assert [c for c in after.changes if c.type != str(number)] or not edited.changes
-            for change in edited.changes:  # what was there before still stands there
+            for change in edited.changes:  # the replaced text is still recorded
                 text = edited.text[change.start : change.end]
                 assert any(
                     after.text[c.start : c.end] == text
@@ -77,7 +77,7 @@ def test_rounds_of_errors_keep_their_places_and_can_be_taken_out(
         ("Rome, Italy", "Paris, Italy", ("Rome", "Paris")),
         ("Rome", "Rome and Paris", ("Rome", "Rome and Paris")),
         ("the the", "the", ("the the", "the")),
-        ("in  Rome", "in Paris", ("in  Rome", "in Paris")),  # the white space would not be the original's
+        ("in  Rome", "in Paris", ("in  Rome", "in Paris")),  # the white space would differ from the original
         ("", "Paris", ("", "Paris")),
     ],
 )
@@ -186,7 +186,7 @@ def test_prompts_know_every_type_and_show_what_the_model_needs() -> None:
 
 
 class _Counting(Client):
-    """Says how many calls were under way at the same time."""
+    """Records how many calls ran at the same time."""
 
     name = "counting"
     signature = "client:counting"

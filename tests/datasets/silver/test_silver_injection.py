@@ -32,7 +32,7 @@ TYPES = ("entity", "relation", "contradictory", "invented", "subjective", "unver
 
 
 def rule(type_: str, before: str, after: str, **more: Any) -> dict[str, Any]:
-    """Puts an error into whatever passage it is given."""
+    """Inserts an error into every passage."""
     match = rf'error is "{type_}".*Passage:\n(?P<a>.*){before}(?P<b>.*)\Z'
     return {"match": match, "reply": rf"\g<a>{after}\g<b>", **more}
 
@@ -114,7 +114,7 @@ def test_later_rounds_are_told_what_to_leave_alone(tmp_path: Path) -> None:
     ]  # fmt: skip
     path = tmp_path / "out.jsonl"
     made(path, Scripted(rules), Injector("m", types=("entity", "relation"), seed=1, attempts=1), 1)
-    # `in` alone was exchanged, so that the relation stands beside the entity and does not touch it
+    # only `in` was exchanged, so that the relation is next to the entity and does not touch it
     assert marks(rows(path)[0]) == [("relation", "before"), ("entity", "1764")]
     rules[2]["reply"] = r"\g<a><relation><delete>in 1764</delete><mark>before 1799</mark></relation>\g<b>"
     path = tmp_path / "again.jsonl"
@@ -222,7 +222,7 @@ def test_a_detector_says_what_is_supported_after_all(tmp_path: Path) -> None:
     made(path, Scripted(rules), injector, 1, support=support)
     (sample,) = rows(path)
     assert marks(sample) == [("entity", "1764")]
-    assert sample.response == PASSAGE.replace("1731", "1764")  # what was rejected is taken out again
+    assert sample.response == PASSAGE.replace("1731", "1764")  # the rejected error is removed
     assert [(one.type, one.reason, one.text.strip()) for one in rejected(path)] == [
         ("unverifiable", "supported", "of Oberfeld")
     ]

@@ -27,7 +27,7 @@ COMMAND = "import sys; from veriglot.cli import main; sys.exit(main())"
 
 
 def answer(body: dict[str, Any]) -> str:
-    """What the scripted model of the other tests says, over a wire."""
+    """The replies of the scripted model of the other tests, over HTTP."""
     found = re.search(r"Mill (\d\d) was", body["messages"][-1]["content"])
     assert found is not None
     return CASES[int(found[1])].reply.replace("%", found[1])
@@ -53,7 +53,7 @@ def test_kill_9_loses_nothing_and_pays_each_call_once(tmp_path: Path) -> None:
         "-q",
     ]
     draw = random.Random(5)
-    # a server that is slow and fails now and then; it must take its time, or nothing is left to be killed
+    # a slow server with some errors; it must be slow, or the run ends before the kill
     faults = Faults(seed=5, busy=0.05, error=0.05, slow=0.5, slow_seconds=0.08)
     with ModelServer(faults, answer=answer, idempotent=True) as server:
         command = [sys.executable, "-c", COMMAND, *with_settings(words), "--base-url", server.base_url]

@@ -1,4 +1,4 @@
-"""A model that misbehaves in every way: only what is sound passes, and every reason is counted."""
+"""A model with every kind of bad reply: only good rows are accepted, and every reason is counted."""
 
 from __future__ import annotations
 

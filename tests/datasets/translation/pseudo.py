@@ -1,4 +1,4 @@
-"""A language that is made of another by rule, so that it is known exactly where every word went."""
+"""A language that rules make from another, so that the position of every word is known."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from veriglot.text.normalization import fold
 from veriglot.text.segmentation import word_bounds
 
 ROOTS = [a + b for a in "bdfgk" for b in "aeio"]
-END = "也"  # closes a word of the language without spaces, so that there is one way to read it
+END = "也"  # end mark of words in the language without spaces, so that the split is unique
 HAN = "甲乙丙丁戊己庚辛壬癸子丑寅卯辰巳午未申酉"
 
 
@@ -32,7 +32,7 @@ class Pseudo(NamedTuple):
 
 
 def respelt(word: str, *, spaced: bool) -> str:
-    """A word of the other language: the same for the same word, another for any other."""
+    """A word of the other language: always the same for a word, and different for different words."""
     number = int.from_bytes(fold(word).encode(), "big")
     parts = []
     while number:
@@ -42,7 +42,7 @@ def respelt(word: str, *, spaced: bool) -> str:
 
 
 def blocks_of(text: str, tag: str, marks: list[tuple[int, int]]) -> list[tuple[list[str], list[int]]]:
-    """Words in the runs that share the same marks: what may be moved without parting a mark."""
+    """Words in runs with the same marks: they can be moved without splitting a mark."""
     blocks: list[tuple[list[str], list[int]]] = []
     for start, end in word_bounds(text, tag).tolist():
         inside = [n for n, (first, last) in enumerate(marks) if start < last and first < end]
@@ -54,7 +54,7 @@ def blocks_of(text: str, tag: str, marks: list[tuple[int, int]]) -> list[tuple[l
 
 
 def pseudo(text: str, tag: str, marks: list[tuple[int, int]], *, spaced: bool, seed: int) -> Pseudo:
-    """Translate word by word, and change the order of the runs of words; marks must not share words."""
+    """Translate word by word, and change the order of the runs of words; marks must not overlap."""
     blocks = blocks_of(text, tag, marks)
     random.Random(seed).shuffle(blocks)
     space = " " if spaced else ""
@@ -70,7 +70,7 @@ def pseudo(text: str, tag: str, marks: list[tuple[int, int]], *, spaced: bool, s
 
 
 class DictionaryAligner:
-    """Links words by a dictionary; the other language, where it has no spaces, is cut where its words close."""
+    """Links words by a dictionary; a language without spaces is split at the end marks."""
 
     signature = "aligner:dictionary"
 

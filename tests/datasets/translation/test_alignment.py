@@ -1,4 +1,4 @@
-"""The aligner that is taken where none is named: the best that is here, by its signature."""
+"""The default aligner: the best available one, with its signature."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCRIPT = {"rules": [{"match": "Text:\n1879", "reply": "1879"},
 
 
 def translated(folder: Path, *more: str) -> tuple[str, Sample]:
-    """The aligner that the manifest names, and the row that came of it."""
+    """The aligner in the manifest, and the translated row."""
     gold = Annotation("gold", Kind.HUMAN, "fava", spans=(Span(26, 30, "entity"),))
     row = Sample("a", "Anna opened the bridge in 1879.", language="en", annotations=(gold,))
     data, script, out = (folder / name for name in ("data.jsonl", "script.json", "out.jsonl"))

@@ -1,4 +1,4 @@
-"""`veriglot dataset labels`: rows, files, accounts; and spans that come back from labels in several scripts."""
+"""`veriglot dataset labels`: rows, files, accounts; and spans from labels in several scripts."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ TYPES = ("entity", "invented", "relation")
 
 
 def spans_in(text: str) -> list[Span]:
-    """Three spans that touch nothing: a word's beginning to another's end, in code points."""
+    """Three spans that do not touch: from a word's beginning to another's end, in code points."""
     third = len(text) // 3
     return [Span(n * third + 1, n * third + third - 2, type_) for n, type_ in enumerate(TYPES)]
 
 
 def write_tokenizer(path: Path, *, characters: bool = False) -> Path:
-    """Byte-level BPE trained here; or one token a character, whose edges are those of any span."""
+    """Byte-level BPE trained here; or one token a character, so that every span has token borders."""
     if characters:
         alphabet = sorted(set("".join(TEXTS.values())))
         inner = tokenizers.Tokenizer(

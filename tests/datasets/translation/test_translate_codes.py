@@ -1,4 +1,4 @@
-"""How models are told the languages: T5 by a prefix, Marian by `>>code<<`, NLLB by codes of FLORES-200."""
+"""Languages as model input: T5 by a prefix, Marian by `>>code<<`, NLLB by codes of FLORES-200."""
 
 from __future__ import annotations
 

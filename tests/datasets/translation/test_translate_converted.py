@@ -1,4 +1,4 @@
-"""Models of CTranslate2, converted by its own converter, against the same ones run by transformers."""
+"""Models converted by CTranslate2's own converter, compared with the same ones in transformers."""
 
 from __future__ import annotations
 

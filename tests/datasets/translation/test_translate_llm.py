@@ -1,4 +1,4 @@
-"""A scripted model that misbehaves: only valid rows pass, and each reason is counted."""
+"""A scripted model with bad replies: only valid rows are accepted, and each reason is counted."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_what_a_row_cost_before_a_call_gave_nothing_is_in_the_account(tmp_path: 
         run(path, rules, strategies=("spans",))
     account, sound = read_account(out, Account[TranslationLanguage]), read_account(whole, Account[TranslationLanguage])
     assert (account.failed, account.total.rows, account.total.calls) == (1, 0, 1)
-    assert sound.total.calls == 2  # the response, and the span by itself
+    assert sound.total.calls == 2  # the response, and the span separately
     assert 0 < account.total.tokens_in < sound.total.tokens_in
     assert 0 < account.total.tokens_out < sound.total.tokens_out
 
@@ -115,7 +115,7 @@ def test_a_span_is_found_by_its_own_translation(tmp_path: Path) -> None:
 
 
 def test_a_sentence_that_the_evidence_says_as_well_is_missed_there_too(tmp_path: Path) -> None:
-    """With markers it was translated, without them refused: the response could be made, its evidence could not."""
+    """Refused without markers but not with them: the response has a translation, its evidence has none."""
     out = tmp_path / "out.jsonl"
     given = msgspec.structs.replace(sample("a"), evidence=(Evidence(TEXT),))
     rules = [{"match": "<1>", "reply": GOOD}, CASES["refused"]]

@@ -1,4 +1,4 @@
-"""Spans of real texts through a language made by rule, in which it is known where every word went."""
+"""Spans of real texts in a language made by rule, in which the position of every word is known."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_spans_of_gold_text_come_back_exactly_with_all_strategies(shared_data: P
 @pytest.mark.parametrize("spaced", [True, False], ids=["spaces", "no-spaces"])
 @pytest.mark.parametrize("folder", sorted(LANGUAGES))
 def test_spans_of_gold_text_come_back_by_alignment(shared_data: Path, folder: str, spaced: bool) -> None:
-    """All but those at whose edge a word stands that stands elsewhere too, in the same surroundings."""
+    """Spans without an edge word that occurs elsewhere in the same context."""
     tag = LANGUAGES[folder]
     target = "eo" if spaced else "zh-Hans" if tag != "zh-Hans" else "ja"
     right = asked = 0

@@ -1,4 +1,4 @@
-"""What `veriglot dataset translate` says at its end: all rows that were asked for, and that nothing was kept."""
+"""The final message of `veriglot dataset translate`: counts of all requested rows, and a warning if none was kept."""
 
 from __future__ import annotations
 

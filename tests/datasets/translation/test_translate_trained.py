@@ -1,4 +1,4 @@
-"""A model that does translate: spans that come back through the command, kills, failures and losses."""
+"""A trained translation model: spans of the command's output, kills, failures and losses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def write_rows(path: Path, *, times: int = 1) -> Path:
-    """Sentences that the model never saw, each with one of its parts as a span; the id says which."""
+    """Sentences that were not in the training, each with one of its parts as a span; the id has the part."""
     rows = []
     for number, (english, _, parts) in enumerate(sentences()[::HELD_OUT] * times):
         which = number % 4
@@ -105,7 +105,7 @@ SAMPLES = [Sample(name, "Anna opened the bridge in 1879.", language="en", annota
 
 
 class Broken:
-    """A translator whose second call of each run fails, until it is mended."""
+    """A translator whose second call of each run fails, until it is repaired."""
 
     signature = "broken@1"
     by_sentence = False

@@ -1,4 +1,4 @@
-"""What a card says of translations: rows by rows, tries by tries, and no cost that nobody counted."""
+"""Translations in a card: counts of rows and of attempts, and no cost without a count."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def samples() -> list[Sample]:
 
 @pytest.fixture
 def translated(tmp_path: Path) -> Path:
-    """Three rows: one has a translation, of two the same text comes back."""
+    """Three rows: one has a translation, the reply for the other two is the original text."""
     output = tmp_path / "de.jsonl"
     translator = FunctionTranslator(lambda text, source, target: GERMAN.get(text, text), "a table@1")
     translate(output, samples(), ["de"], translator, aligner=LexicalAligner(), settings=TranslationSettings())

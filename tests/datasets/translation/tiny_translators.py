@@ -1,4 +1,4 @@
-"""Real translation models of some thousand random weights, with tokenizers trained here, written by transformers."""
+"""Real translation models with some thousand random weights, and tokenizers trained here, saved by transformers."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def pieces(folder: Path) -> Path:
 
 
 def vocabulary(model: Path, first: list[str]) -> dict[str, int]:
-    """Pieces as the vocabularies of transformers number them."""
+    """Pieces with the ids of transformers' vocabularies."""
     processor = sentencepiece.SentencePieceProcessor(model_file=str(model))
     names = [processor.id_to_piece(n) for n in range(processor.get_piece_size())]
     return {name: number for number, name in enumerate(dict.fromkeys([*first, *names]))}
 
 
 def write_m2m(folder: Path, *, seed: int = 0) -> Path:
-    """An M2M-100 of one small layer on each side, as NLLB is built too."""
+    """An M2M-100 with one small layer on each side; NLLB has the same architecture."""
     import json
 
     model = pieces(folder / "training")

@@ -1,4 +1,4 @@
-"""A Marian that was trained here to translate sentences of thirty words into German: small, but it does translate."""
+"""A Marian that is trained here to translate sentences of thirty words into German: small, but correct."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ VERBS = {"opened": "eröffnete", "built": "baute", "painted": "malte", "sold": "
 THINGS = {"bridge": "die Brücke", "tower": "den Turm", "house": "das Haus", "mill": "die Mühle", "gate": "das Tor"}
 YEARS = ("1879", "1897", "1901", "1846")
 STEPS = 420
-HELD_OUT = 5  # every fifth sentence is never seen in training
+HELD_OUT = 5  # every fifth sentence is not in the training
 
 
 def sentences() -> list[tuple[str, str, list[tuple[str, str]]]]:
-    """English, German in another order, and the parts that belong together; the same order at each call."""
+    """English, German in another order, and the corresponding parts; the same order at each call."""
     found = []
     for name, verb, thing, year in itertools.product(NAMES, VERBS, THINGS, YEARS):
         parts = [(name, name), (verb, VERBS[verb]), (f"the {thing}", THINGS[thing]), (year, year)]
@@ -34,7 +34,7 @@ def sentences() -> list[tuple[str, str, list[tuple[str, str]]]]:
 
 
 def training_pairs() -> list[tuple[str, str]]:
-    """Sentences as they stand, with a marker around one part, and parts by themselves."""
+    """Sentences as they are, with a marker around one part, and parts alone."""
     pairs: dict[tuple[str, str], None] = {}
     apart: dict[tuple[str, str], None] = {}
     for number, (english, german, parts) in enumerate(sentences()):

@@ -1,4 +1,4 @@
-"""The small detectors beside the folder above, for the tests of this one."""
+"""Imports the small detectors of the folder above, for the tests of this one."""
 
 from __future__ import annotations
 

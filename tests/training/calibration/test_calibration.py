@@ -1,4 +1,4 @@
-"""Fitting a calibration: it finds the truth that labels were drawn from, on texts that it holds apart."""
+"""Fitting a calibration: it recovers the function that labels were drawn from, on held-out texts."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_detector_that_is_right_stays_as_it_is() -> None:
 
 
 def test_noise_promises_nothing_on_texts_that_were_not_seen() -> None:
-    """Labels that have nothing to do with confidences: held-out probabilities are the share, and none is sure."""
+    """Labels independent of confidences: held-out probabilities are the positive share, and none is extreme."""
     found = fitted(rows_of(drawn(60, np.random.default_rng(4), np.full(100, 0.3))), method="isotonic")
     assert figure(found, "calibrated", "brier").value == pytest.approx(0.21, abs=0.02)
 

@@ -1,4 +1,4 @@
-"""Learning weights of several detectors: it finds who is worth listening to, and says so on unseen texts."""
+"""Fitting the weights of several detectors: the better ones get more weight, as measured on held-out texts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def told_words(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def answers(count: int, seed: int, *, of_b: float) -> list[Sample]:
-    """Responses whose labels follow the sum of what two detectors say, the second's log odds times `of_b`."""
+    """Responses whose labels follow the sum of two detectors' log odds, the second's times `of_b`."""
     generator = np.random.default_rng(seed)
     found = []
     for place in range(count):
@@ -70,7 +70,7 @@ def test_one_that_only_misleads_has_no_say() -> None:
 
 
 def test_on_noise_no_figure_is_better_than_chance() -> None:
-    """What is reported was not learned from: with labels at random the stack has nothing to show."""
+    """Reported measures are from held-out texts: with random labels the stack is no better than chance."""
     generator = np.random.default_rng(3)
     noise = []
     for one in answers(400, 3, of_b=1.0):

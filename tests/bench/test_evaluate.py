@@ -140,6 +140,19 @@ def test_repeats_of_a_text_are_one_cluster() -> None:
     assert found.figure("unit", "f1", "en").n_responses == 9
 
 
+def test_answers_of_several_models_to_one_query_are_one_cluster() -> None:
+    """They share what is hard in the question, so intervals that took them for independent were too short."""
+    asked = [
+        replace(sample, id=f"{sample.id}-{model}", response=sample.response + " " * model, meta={"query": sample.id})
+        for sample in samples()
+        for model in range(3)
+    ]
+    alone, together = (evaluate(data, AbsentWords(), resamples=0) for data in (samples(), asked))
+    for tag in ("de", "en"):
+        assert together.figure("unit", "f1", tag).n_clusters == alone.figure("unit", "f1", tag).n_clusters
+    assert together.figure("unit", "f1", "de").n_responses == 3 * alone.figure("unit", "f1", "de").n_responses
+
+
 def test_batches_and_order_change_nothing() -> None:
     data = [replace(s, id=f"{s.id}-{n}", response=s.response + " " * n) for n in range(30) for s in samples()]
     whole = evaluate(data, AbsentWords(), resamples=0)

@@ -108,6 +108,19 @@ def test_nothing_marked_is_the_less_likely_chance_the_more_texts_there_are() -> 
     assert 3 / (8 * 50) < highs[0] < 3 / 8, "between what as many units and as many clusters would say"
 
 
+def test_a_share_of_responses_that_are_all_independent_is_binomial() -> None:
+    """One response of 40 marked was an interval from 0.1% to 33%: longer than that of three, and than Clopper's 13%."""
+    draw = np.random.default_rng(6)
+    ends = [
+        np.quantile(
+            found([1] * marked + [0] * (40 - marked), [1] * 40, list(range(40))).draws(4000, draw), [0.025, 0.975]
+        )
+        for marked in (1, 2, 3)
+    ]
+    assert ends[0][1] < ends[1][1] < ends[2][1]
+    assert ends[0] == pytest.approx([0.0006, 0.132], abs=0.025), "Clopper and Pearson's, which is at least as long"
+
+
 @pytest.mark.parametrize(("rate", "clusters"), [(0.01, 200), (0.1, 40), (0.5, 15)])
 def test_draws_hold_the_truth(rate: float, clusters: int) -> None:
     draw = np.random.default_rng([5, clusters])

@@ -38,7 +38,7 @@ def printed(show: Callable[[], object]) -> str:
 
 def rates_hold(rates: list[Rate]) -> None:
     """`veriglot estimate`: each reason with its cells, contradictions first, and the note on unreliable rates."""
-    text = printed(lambda: _show_rates(rates, None))
+    text = printed(lambda: _show_rates(rates, None, 0.95))
     bad = [rate for rate in rates if not is_sound(rate)]
     note = "unreliable: the data do not support the number; do not quote it."
     assert (note in text) == bool(bad)

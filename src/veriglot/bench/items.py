@@ -61,8 +61,8 @@ def tag_of(name: str | None) -> str:
 
 
 def cluster_of(sample: Sample) -> str:
-    """What is resampled as one: the group that the source names, or else the text."""
-    group = sample.meta.get("group")
+    """What is resampled as one: the query or group that the source names, as in rates, or else the text."""
+    group = sample.meta.get("query", sample.meta.get("group"))
     return f"group:{group}" if isinstance(group, str | int) else digest([sample.response])[:16]
 
 

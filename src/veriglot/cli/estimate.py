@@ -225,7 +225,7 @@ def _needed(plan: Plan | None) -> str:
     return f"{plan.responses:,}"
 
 
-def _show_rates(rates: Sequence[Rate], form: str | None, confidence: float = 0.95) -> None:
+def _show_rates(rates: Sequence[Rate], form: str | None, confidence: float) -> None:
     """Percentages with intervals; contradictions stand above the table, other reasons of unreliable rates below."""
     import msgspec
 

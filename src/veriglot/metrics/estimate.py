@@ -70,10 +70,8 @@ def percentile(values: Array) -> tuple[float | None, float | None, int]:
     """
     defined = values[~np.isnan(values)]
     undefined = len(values) - len(defined)
-    if not len(defined):
-        return None, None, undefined
-    low, high = np.quantile(defined, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
-    return (None, None, undefined) if high - low < 1e-9 else (float(low), float(high), undefined)
+    low, high = np.quantile(defined, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2]).tolist() if len(defined) else (0, 0)
+    return (low, high, undefined) if high - low > 1e-9 else (None, None, undefined)
 
 
 def number(value: float) -> float | None:
@@ -176,9 +174,8 @@ def interval_of(draws: Array, resampled: bool) -> tuple[float | None, float | No
     if len(draws) < 2:
         return None, None, None
     low, high, undefined = percentile(draws[1:])
-    reason = None if low is not None else "no interval: all resamples agree"
-    if undefined:
-        reason = f"undefined in {undefined} of {len(draws) - 1} resamples"
+    unsure = "no interval: all resamples agree" if low is None else None
+    reason = f"undefined in {undefined} of {len(draws) - 1} resamples" if undefined else unsure
     return (None, None, reason) if 2 * undefined > len(draws) - 1 else (low, high, reason)
 
 

@@ -190,7 +190,9 @@ class Share:
             effective = min(value * (1.0 - value) / variance, float(total))
         else:
             effective = clusters / (_ASSUMED_CORRELATION + (1.0 - _ASSUMED_CORRELATION) * clusters / total)
-        return cls(value, total, effective, freedom_of(influences), ids, influences)
+        # Of one unit a cluster the share is binomial: no spread of clusters is estimated that could be wrong.
+        freedom = freedom_of(influences) if (units > 1).any() else 1e9
+        return cls(value, total, effective, freedom, ids, influences)
 
     @property
     def clusters(self) -> int:

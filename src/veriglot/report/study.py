@@ -351,11 +351,11 @@ def findings(view: View) -> Iterator[str]:
     means, cells_used = view.shared_means(["raw", view.results.estimator], view.models)
     if view.results.estimator != "raw" and means:
         overall = view.results.overall  # of the same cells it says the mean before each rate is cut to [0, 1]
-        corrected = overall.mean if overall.cells == cells_used else means[view.results.estimator]
         yield (
             f"The detector marks {percent(means['raw'])} of the {view.units}; corrected for what it misses and marks"
-            f" wrongly, that is {percent(corrected)} (means over the"
-            f" {count(cells_used, 'cell')} with a reliable corrected rate)."
+            " wrongly, that is"
+            f" {percent(overall.mean if overall.cells == cells_used else means[view.results.estimator])} (means over"
+            f" the {count(cells_used, 'cell')} with a reliable corrected rate)."
         )
     if view.unlike_means:
         yield view.unlike_means

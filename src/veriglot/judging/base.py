@@ -298,7 +298,7 @@ class TooLongError(Exception):
     """The sample does not fit into the model; its status becomes `too_long`."""
 
 
-_NO_EVIDENCE = NotScored(Status.NO_EVIDENCE, "there is no evidence to hold the response against")
+_NO_EVIDENCE = NotScored(Status.NO_EVIDENCE, "there is no evidence to compare the response with")
 UNKNOWN_LANGUAGE = NotScored(
     Status.UNSUPPORTED_LANGUAGE, "the language of the response was not recognised; give it as `language`"
 )

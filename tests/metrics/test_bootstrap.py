@@ -77,8 +77,9 @@ def test_undefined_resamples_are_counted() -> None:
 
 def test_resamples_that_all_agree_make_no_interval() -> None:
     """Ten hits of ten leave a recall of 0.7 possible (Clopper and Pearson); an interval [1, 1] would deny it."""
-    assert percentile(np.array([np.nan, 1.0, 1.0, 1.0 - 1e-16])) == (None, None, 1)
     assert interval_of(np.ones(100), resampled=True) == (None, None, "no interval: all resamples agree")
+    assert interval_of(np.array([1.0, 1.0, 1.0 - 1e-16]), resampled=True)[:2] == (None, None)
+    assert percentile(np.zeros(3)) == (0.0, 0.0, 0)  # a difference that no resample changes is one
 
 
 def test_interval_of_f1_contains_the_point() -> None:

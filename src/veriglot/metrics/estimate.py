@@ -65,13 +65,14 @@ def weights(clusters: int, resamples: int, generator: np.random.Generator) -> ND
 def percentile(values: Array) -> tuple[float | None, float | None, int]:
     """The ends of the middle 95% of resampled values, shape `(resamples,)`, and how many of these are NaN.
 
-    The NaN ones, of resamples in which the figure was undefined, are left out; without others there are no ends. Equal
-    ends are none: of 10 hits in 10, resamples do not know another share.
+    The NaN ones, of resamples in which the figure was undefined, are left out; without others there are no ends.
     """
     defined = values[~np.isnan(values)]
     undefined = len(values) - len(defined)
-    low, high = np.quantile(defined, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2]).tolist() if len(defined) else (0, 0)
-    return (low, high, undefined) if high - low > 1e-9 else (None, None, undefined)
+    if not len(defined):
+        return None, None, undefined
+    low, high = np.quantile(defined, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+    return float(low), float(high), undefined
 
 
 def number(value: float) -> float | None:
@@ -167,16 +168,17 @@ def interval_of(draws: Array, resampled: bool) -> tuple[float | None, float | No
     """The ends of an interval and what to know about it, from draws whose first, the data itself, is defined.
 
     `resampled` is false where a single text was drawn from itself. Where fewer than half of the resamples have a value,
-    these are unlike the data and give no interval.
+    these are unlike the data and give no interval. Nor do equal ones: of 10 hits in 10, no resample has another share.
     """
     if not resampled:
         return None, None, "one text: no interval"
     if len(draws) < 2:
         return None, None, None
     low, high, undefined = percentile(draws[1:])
-    unsure = "no interval: all resamples agree" if low is None else None
+    agree = low is None or high is None or high - low < 1e-9
+    unsure = "no interval: all resamples agree" if agree else None
     reason = f"undefined in {undefined} of {len(draws) - 1} resamples" if undefined else unsure
-    return (None, None, reason) if 2 * undefined > len(draws) - 1 else (low, high, reason)
+    return (None, None, reason) if agree or 2 * undefined > len(draws) - 1 else (low, high, reason)
 
 
 def estimated(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.formats.columns import read_row
+from veriglot.formats.columns import read_row, rows_reading
 from veriglot.pipeline.engine import Description
 from veriglot.rates.estimators import DRAWS, ESTIMATORS
 from veriglot.records import ErrorProfile, Estimator, Prediction, Rate, Sample, from_mapping
@@ -41,8 +41,8 @@ def estimate(
 
     Args:
         predictions: of one detector, in any order: those of `detect_many`, of a detector, or read from a file.
-        samples: what they are of, each id once, or rows as `detect_many` takes them; `generator.name` or `model` names
-            the model. One without a prediction lowers the coverage.
+        samples: what they are of, each id once, or dictionaries as `detect_many` takes them; `generator.name` or
+            `model` names the model. One without a prediction lowers the coverage.
         profile: what `evaluate(...).profile()` gives, or the file that `veriglot evaluate -o` wrote; `raw` and `ppi`
             need none.
         estimator: `label-shift`, `paper`, `raw`, `em` or `ppi`; None for `label-shift`, or `ppi` with labels.
@@ -71,8 +71,9 @@ def estimate(
     )  # fmt: skip
     gold = Gold.of(labelled, unit=estimation.study.unit, annotator=annotator)
     tallying = Tallying(estimation.study.unit, ids=bool(gold))
+    reading = rows_reading({"evidence": ""})
     rows = (
-        row if isinstance(row, Sample) else read_row(row, id_=str(number), columns={"evidence": ""})
+        row if isinstance(row, Sample) else read_row(row, id_=str(number), reading=reading)
         for number, row in enumerate(samples)
     )
     records = (

@@ -531,8 +531,8 @@ def _card(config: NLIConfig, result: Result) -> str:
         ),
         left_out=", ".join(f"{why} {count:,}" for why, count in sorted(result.left_out.items())) or "none",
         accuracy="\n".join(
-            f"| {row.data} | {row.language} | {row.rows:,} | {row.accuracy:.3f} | {row.low or 0:.3f} to"
-            f" {row.high or 1:.3f} | {row.majority:.3f} |"
+            f"| {row.data} | {row.language} | {row.rows:,} | {row.accuracy:.3f} |"
+            f" {'none' if row.low is None else f'{row.low:.3f} to {row.high:.3f}'} | {row.majority:.3f} |"
             for row in result.accuracy
         ),
         fingerprint=result.fingerprint,

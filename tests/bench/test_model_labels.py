@@ -94,7 +94,7 @@ def test_people_count_beside_models_and_models_alone_do_not(tmp_path: Path) -> N
     config = load(path)
     found = DataSet.read(config.data[0], config)
     assert {one.language for one in found.samples} == {"en"}
-    assert (found.unlabelled, found.aside, found.makers) == (20, ("absent-words@1",), frozenset())
+    assert (found.unlabelled, found.unnamed_models, found.makers) == (20, ("absent-words@1",), frozenset())
     several = msgspec.structs.replace(
         mixed[-1], annotations=tuple(Annotation(name, Kind.MODEL, "fava", spans=()) for name in ("a", "b"))
     )

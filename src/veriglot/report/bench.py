@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 from rich.text import Text
 
-from veriglot.bench.figures import SURE_TEXTS
+from veriglot.bench.figures import RELIABLE_TEXTS
 from veriglot.bench.leaderboard import winner
 from veriglot.errors import UnknownNameError
 from veriglot.metrics.estimate import MEAN, too_few
@@ -54,7 +54,7 @@ def _ends(low: float | None, high: float | None, texts: int, *, percent: bool = 
     if low is None or high is None or too_few(texts) is not None:
         return ""
     shown = f"{100 * low:.0f}, {100 * high:.0f}" if percent else f"{number(low)}, {number(high)}"
-    return f"[{shown}]{FEW if texts < SURE_TEXTS else ''}"
+    return f"[{shown}]{FEW if texts < RELIABLE_TEXTS else ''}"
 
 
 # What people read: cells of text with their intervals, for the pages and the terminal.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from veriglot.bench.figures import SURE_TEXTS, UNTUNED
+from veriglot.bench.figures import RELIABLE_TEXTS, UNTUNED
 from veriglot.bench.leaderboard import SIGNIFICANT, winner
 from veriglot.metrics.estimate import FEWEST_TEXTS
 from veriglot.report.text_layout import count, number
@@ -65,7 +65,7 @@ def _leaders(view: View, board: Board, first: list[Row]) -> str:
     top = first[0].system.name
     if not any(map(winner, tests)):
         texts = min(pair.clusters for pair in tests)
-        why = f" (on {texts:,} texts, and under {SURE_TEXTS} no test counts)" if texts < SURE_TEXTS else ""
+        why = f" (on {texts:,} texts, and under {RELIABLE_TEXTS} no test counts)" if texts < RELIABLE_TEXTS else ""
         return f"nobody leads by {board.measure}: the tests tell none of the {len(ranked)} systems apart{why}"
     own = [pair for pair in tests if top in {pair.system, pair.baseline}]
     if len(first) == 1 and all(winner(pair) == top for pair in own):
@@ -106,8 +106,8 @@ def _and_list(names: list[str]) -> str:
 
 
 FEW_TEXTS = (
-    f"{FEW} marks intervals over {FEWEST_TEXTS} to {SURE_TEXTS - 1} texts. They are too narrow: in simulations, 65% to"
-    " 94% of them held the truth, not 95%. Trust no interval, test or lead on so few texts."
+    f"{FEW} marks intervals over {FEWEST_TEXTS} to {RELIABLE_TEXTS - 1} texts. They are too narrow: in simulations, 65%"
+    " to 94% of them held the truth, not 95%. Trust no interval, test or lead on so few texts."
     f" Under {FEWEST_TEXTS} texts no interval is given."
 )
 
@@ -121,8 +121,8 @@ _RANKED = (
     "Thresholds are tuned on the dev part of each data set for each system and measure (precision and recall take that"
     " of F1), and never on the test part that figures stand on.",
     "Systems with a rank stand first, the best mean above. Ranks such as 1–3 are those that tests of all pairs,"
-    f" corrected for their number, cannot exclude; under {SURE_TEXTS} texts no test counts. A system that left out rows"
-    " that another judged has no rank, and is compared on the rows that both judged.",
+    f" corrected for their number, cannot exclude; under {RELIABLE_TEXTS} texts no test counts. A system that left out"
+    " rows that another judged has no rank, and is compared on the rows that both judged.",
     "A win or tie is a language of a data set in which no system has more, at two decimals. A dash is a figure that is"
     " undefined or was not measured; it is never a zero.",
 )

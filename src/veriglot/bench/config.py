@@ -287,7 +287,7 @@ class Config(Entries, kw_only=True):
         named = self.bench.rank_by
         return "mcc" if named is None or (named == TYPES and level != "response") else named
 
-    def places(self, paths: Paths) -> list[Path]:
+    def resolve_all(self, paths: Paths) -> list[Path]:
         """The paths of a data set, or of predictions, relative to the bench file."""
         return paths_in(self.path.parent, paths)
 

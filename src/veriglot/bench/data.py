@@ -90,7 +90,7 @@ class DataSet(Record):
         seen, bad, flags = SeenIds(), 0, FlagFilter(entry.drop_flags, entry.annotator)
         rows: dict[str, list[Sample]] = {}
         for part, paths in ((_TEST, entry.path), (_DEV, entry.dev or ())):
-            every = list(_rows(config.places(paths), entry, seen))
+            every = list(_rows(config.resolve_all(paths), entry, seen))
             rows[part] = [row for row in every if not isinstance(row, FailedRow)]
             bad += len(every) - len(rows[part])
         chosen = {part: list(filter(flags.admits, _wanted(samples, entry))) for part, samples in rows.items()}
@@ -265,7 +265,7 @@ def _no_labels(
         if names:
             reason = f"no sample has labels of {entry.annotator!r}"
             remedy = f"Its annotators are {', '.join(names)}."
-    return InputError(reason, remedy, path=str(config.places(entry.path)[0]), field=f"data {entry.name!r}")
+    return InputError(reason, remedy, path=str(config.resolve_all(entry.path)[0]), field=f"data {entry.name!r}")
 
 
 def _rows(paths: Sequence[Path], entry: DataEntry, seen: SeenIds) -> Iterator[Sample | FailedRow]:

@@ -402,7 +402,7 @@ def run(
 def _results(work: _Run, load: LoadDetector) -> BenchResults:
     config, say = work.config, work.watch.say
     systems = [
-        imported_system(entry, config.places(entry.files)) if entry.files else load_system(entry, load)
+        imported_system(entry, config.resolve_all(entry.files)) if entry.files else load_system(entry, load)
         for entry in config.systems
     ]
     state = State([system.about for system in systems])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from sentences import ROOT, held
-from study_sentences import is_sound
+from study_sentences import is_reliable
 
 from veriglot.cli.estimate import _needed, _show_plans, _show_rates
 from veriglot.cli.study import _print_cost, _print_status
@@ -39,7 +39,7 @@ def printed(show: Callable[[], object]) -> str:
 def rates_hold(rates: list[Rate]) -> None:
     """`veriglot estimate`: each reason with its cells, contradictions first, and the note on unreliable rates."""
     text = printed(lambda: _show_rates(rates, None))
-    bad = [rate for rate in rates if not is_sound(rate)]
+    bad = [rate for rate in rates if not is_reliable(rate)]
     note = "unreliable: the data do not support the number; do not quote it."
     assert (note in text) == bool(bad)
     held("commands", note * bool(bad))

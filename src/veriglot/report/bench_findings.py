@@ -1,7 +1,8 @@
-"""What is said of a bench in words: how to read its tables, who leads, and which differences are beyond chance.
+"""Findings of a bench in words: how to read its tables, who leads, and which differences are significant.
 
-Each sentence follows from the tests that the page shows, and says nothing where they say nothing: a greater mean alone
-is no lead, who left rows out leads nobody, and a comparison on data that one of the two was trained on is no match.
+Each sentence follows from the tests that the page shows, and there is none if the tests show nothing: a greater mean
+alone is no lead, a system that left rows out cannot lead, and comparisons on data that one of the two was trained on
+do not count.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ __all__ = ["FEW", "SEEN", "few_texts", "findings", "reading", "taken"]
 
 
 SEEN = "†"
-"""Stands beside a figure on data that the system was trained on."""
+"""Mark of a figure on data that the system was trained on."""
 
 
 FEW = "‡"
-"""Stands beside an interval over few texts."""
+"""Mark of an interval over few texts."""
 
 
 def taken(data: BenchData) -> str:
-    """How much of a data set thresholds were tuned on, in words: `1 of 15 samples, 7%`."""
+    """The part of a data set that thresholds were tuned on, in words: `1 of 15 samples, 7%`."""
     every = data.dev + sum(samples for samples, _ in data.languages.values())
     return f"{data.dev:,} of {every:,} samples, {100 * data.dev / max(every, 1):.0f}%"
 
 
 def _headline(view: View, board: Board) -> str:
-    """One sentence on a leaderboard in which any system has a figure: what the tests below it say of who leads."""
+    """One sentence on a leaderboard in which any system has a figure: what the tests show about who leads."""
     level, ranked = f"{board.level.capitalize()}s", board.ranked
     counted = [row for row in board.rows if row.mean is not None]
     if not counted:
@@ -44,11 +45,11 @@ def _headline(view: View, board: Board) -> str:
         return f"{level}: nobody leads: a system was trained on all data that has figures ({data_names})."
     if len(counted) == 1:
         return f"{level}: only {counted[0].system.name} has figures that count, {board.measure} {_mean(counted[0])}."
-    if not ranked and not board.apart:
+    if not ranked and not board.incomplete:
         return f"{level}: nobody is ranked: these results hold no tests of all pairs. Rerun the bench to make them."
     if not ranked:
         return f"{level}: nobody is ranked: every system left out rows that another judged."
-    apart = _and_list([row.system.name for row in board.apart])
+    apart = _and_list([row.system.name for row in board.incomplete])
     left_out = f"; without a rank, having left rows out: {apart}" if apart else ""
     if len(ranked) == 1:
         return f"{level}: only {ranked[0].system.name} has a rank, {board.measure} {_mean(ranked[0])}{left_out}."
@@ -59,7 +60,7 @@ def _headline(view: View, board: Board) -> str:
 
 
 def _leaders(view: View, board: Board, first: list[Row]) -> str:
-    """Who leads, and by which tests; who shares the first ranks; or that the tests tell nobody apart."""
+    """Who leads, and by which tests; who shares the first ranks; or that no test is significant."""
     ranked = {row.system.name for row in board.ranked}
     tests = [pair for pair in view.pairs(board.level) if {pair.system, pair.baseline} <= ranked]
     top = first[0].system.name
@@ -93,7 +94,7 @@ def _fair(view: View) -> list[BenchComparison]:
 
 
 def _mean(row: Row) -> str:
-    """The mean of a row, and over how many data sets."""
+    """The mean of a row, and its number of data sets."""
     return number(row.mean) + (f" over {len(row.unseen)} data sets" if len(row.unseen) > 1 else "")
 
 
@@ -102,7 +103,7 @@ def _and_list(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
-# What a reader of a leaderboard must know, in words: how to read it, and who leads by how much.
+# Notes for readers of a leaderboard, in words: how to read it, and who leads by how much.
 
 
 FEW_TEXTS = (
@@ -113,7 +114,7 @@ FEW_TEXTS = (
 
 
 def few_texts(shown: object) -> list[str]:
-    """The note on the mark of few texts, where any interval of the tables that are shown has it."""
+    """The note on the mark of few texts, if any interval of the tables shown has the mark."""
     return [FEW_TEXTS] * (f"]{FEW}" in repr(shown))
 
 
@@ -158,7 +159,7 @@ def reading(view: View) -> list[str]:
 
 
 def findings(view: View) -> list[str]:
-    """Who leads at each level, and what of it is beyond chance; what there is where there are no labels."""
+    """Who leads at each level, and which differences are significant; without labels, what the bench shows instead."""
     bare = [each.name for each in view.results.data if not each.labelled]
     sentences = []
     if bare:
@@ -180,11 +181,11 @@ def findings(view: View) -> list[str]:
     return sentences
 
 
-_NAMED = 6  # comparisons that a sentence names
+_NAMED = 6  # maximum number of comparisons in a sentence
 
 
 def _differences(view: View) -> list[str]:
-    """Which comparisons with the baseline have a winner, and who it is; data that one was trained on is no match."""
+    """Which comparisons with the baseline have a winner, and who it is; not on data that one was trained on."""
     baseline = view.results.baseline
     compared = [row for row in _fair(view) if row.adjusted is not None]
     if not compared:
@@ -203,7 +204,7 @@ def _differences(view: View) -> list[str]:
 
 
 def _why(view: View, level: str) -> str:
-    """What most of the undefined figures of the measure that systems are ranked by say of themselves."""
+    """The most frequent reason of undefined figures of the ranking measure."""
     every = view.undefined(level)
     reasons = [reason for reason, _ in Counter(figure.reason for figure in every).most_common() if reason]
     if not reasons:

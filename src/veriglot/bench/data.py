@@ -230,7 +230,6 @@ def _unlabelled(
     test = _limited(samples, texts, entry.limit, config.bench.seed)
     split = f"no labels, so nothing is tuned{_dropped(flags)}"
     split += f"; at most {entry.limit} samples a language" if entry.limit is not None else ""
-    unnamed_models = _unnamed_models(chosen, entry)
     return DataSet(
         entry,
         tuple(test),
@@ -240,7 +239,7 @@ def _unlabelled(
         len(samples),
         split,
         labelled=False,
-        unnamed_models=unnamed_models,
+        unnamed_models=_unnamed_models(chosen, entry),
         flagged=flags.notes(),
     )
 

@@ -245,9 +245,7 @@ class ItemTable:
         rows = [
             (index, item)
             for index, sample in enumerate(samples)
-            for item in (
-                _labelled(sample, level, annotator, unit) if labelled else _unlabelled_items(sample, level, unit)
-            )
+            for item in (_labelled(sample, level, annotator, unit) if labelled else _unlabelled(sample, level, unit))
         ]
         owner, items = np.array([index for index, _ in rows], np.int64), [item for _, item in rows]
         owners = [samples[index] for index in owner.tolist()]
@@ -314,7 +312,7 @@ def _labelled(sample: Sample, level: Level, annotator: str | None, unit: str) ->
     return [ItemLabels(start, end, wrong) for (start, end), wrong in zip(bounds.tolist(), bad, strict=True)]
 
 
-def _unlabelled_items(sample: Sample, level: Level, unit: str) -> list[ItemLabels]:
+def _unlabelled(sample: Sample, level: Level, unit: str) -> list[ItemLabels]:
     """The items of a sample without labels."""
     tag = tag_of(sample.language)
     if level == "response":

@@ -254,7 +254,7 @@ class _Basis(NamedTuple):
     resampled: bool
 
 
-class _MeasureDraws(NamedTuple):
+class _Draws(NamedTuple):
     """One measure in one language: its values (the data in draw 0), size and prevalence."""
 
     values: Array
@@ -262,19 +262,13 @@ class _MeasureDraws(NamedTuple):
     prevalence: float
 
 
-def _draw(table: Sequence[Measure], sums: Sums) -> list[_MeasureDraws]:
+def _draw(table: Sequence[Measure], sums: Sums) -> list[_Draws]:
     data = sums.first()
-    return [_MeasureDraws(m.value(sums), float(m.size(data)[0]), float(m.prevalence(data)[0])) for m in table]
+    return [_Draws(m.value(sums), float(m.size(data)[0]), float(m.prevalence(data)[0])) for m in table]
 
 
 def _figure(
-    unit: str,
-    signature: str,
-    measure: Measure,
-    language: str,
-    drawn: _MeasureDraws,
-    basis: _Basis,
-    note: str | None = None,
+    unit: str, signature: str, measure: Measure, language: str, drawn: _Draws, basis: _Basis, note: str | None = None
 ) -> MetricResult:
     value, low, high = number(drawn.values[0]), None, None
     if value is None:
@@ -325,7 +319,7 @@ def figures(
     """
     table = [m for m in measures(counts.types) if levels is None or m.level.split(":")[0] in levels]
     figure = partial(_figure, counts.unit, signature)
-    drawn: dict[str, list[_MeasureDraws]] = {}
+    drawn: dict[str, list[_Draws]] = {}
     basis: dict[str, _Basis] = {}
     pooled: Sums | None = None
     for tag in sorted({*counts.languages, *coverage}):
@@ -353,14 +347,14 @@ def figures(
 
 
 def _mean(
-    parts: Mapping[str, _MeasureDraws], basis: Mapping[str, _Basis], coverage: float | None
-) -> tuple[_MeasureDraws, _Basis, str | None]:
+    parts: Mapping[str, _Draws], basis: Mapping[str, _Basis], coverage: float | None
+) -> tuple[_Draws, _Basis, str | None]:
     """A measure over the languages for which it is defined, with a note on the others."""
     defined = {tag: part for tag, part in parts.items() if not np.isnan(part.values[0])}
     missing = [tag for tag in parts if tag not in defined]
     note = f"over {len(defined)} of {len(parts)} languages, without {', '.join(missing)}" if missing else None
     shares = [part.prevalence for part in defined.values() if not np.isnan(part.prevalence)]
-    mean = _MeasureDraws(
+    mean = _Draws(
         np.mean([part.values for part in defined.values()], axis=0) if defined else np.array([np.nan]),
         sum(part.size for part in defined.values()),
         float(np.mean(shares)) if shares else np.nan,

@@ -259,17 +259,16 @@ def assumptions_in_words(config: Config, estimated: StudyRates, languages: Seque
             "The detector errs on these responses as often as on the labelled data of its profile: it finds the same"
             " share of the unsupported units and marks the same share of the supported ones."
         )
-    for detector in estimated.detectors:
-        pooled = [tag for tag in languages if detector.of(tag)[1] == "pooled"]
+    for each in estimated.detectors:
+        pooled = [tag for tag in languages if each.of(tag)[1] == "pooled"]
         if pooled:
             lines.append(
-                f"{detector.description.name} was measured on too little or nothing in {_named(pooled)}: there its"
-                " error rates over all languages are used, as the study file asks, as if it"
-                " erred there as in these together."
+                f"{each.description.name} was measured on too little or nothing in {_named(pooled)}: there its error"
+                " rates over all languages are used, as the study file asks, as if it erred there as in these together."
             )
-        if detector.profile is not None and detector.profile.data.kind != "gold":
+        if each.profile is not None and each.profile.data.kind != "gold":
             lines.append(
-                f"The profile of {detector.description.name} rests on {detector.profile.data.kind} labels, which are"
+                f"The profile of {each.description.name} rests on {each.profile.data.kind} labels, which are"
                 " taken for right."
             )
     if Estimator.PPI in config.estimators:

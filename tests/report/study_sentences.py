@@ -559,9 +559,7 @@ def methods_hold(
     assert match is not None
     assert (int(match[1]), int(match[3])) == (len(names), len(results.languages))
     assert re.split(r", | and ", match[2]) == names
-    says(
-        r"Each language's queries were parted into disjoint subsets, one for each seed, and each was asked once", asked
-    )
+    says(r"Each language's queries were split into disjoint subsets, one for each seed, and each was asked once", asked)
     answered = sum(cell.coverage.answered for cell in results.cells)
     judged, planned = judged_of(results.cells)
     match = says(r"Of ([\d,]+) planned responses?, ([\d,]+) exist and ([\d,]+) were judged\.", asked)
@@ -573,7 +571,7 @@ def methods_hold(
     seeds = {rate.seed for cell in results.cells for rate in cell.replicates} - {None}
     match = re.search(r"asked once \(seeds? ([\d, and]+)\)", text)
     assert match is None or seeds <= set(map(int, re.findall(r"\d+", match[1])))
-    says(r"The detector marker@1 held each response against its evidence and marked the words that it took for unsupported, from a confidence of 0\.5\.", when=True)  # fmt: skip
+    says(r"The detector marker@1 compared each response with its evidence and marked the words that it classified as unsupported, from a confidence of 0\.5\.", when=True)  # fmt: skip
     match = says(r"Its error rates were measured on ([\d,]+) responses in (\d+) languages? with gold labels \(SHA-256 of the data 0{12}\)\.", profile)  # fmt: skip
     assert match is None or (number(match[1]), int(match[2])) == (80 * len(known), len(known))
     match = says(r"In (.+?), where these are too few, its error rates over all of these languages were used\.", profile and pooled and strange)  # fmt: skip

@@ -145,7 +145,7 @@ def compare_types(data: str | None, detector: str | None, asked: str | None, giv
             f"The types of the data ({data}) and of the detector ({detector}) do not both map to {asked!r}.",
             "Leave --taxonomy out to see the available figures.",
         )
-    return Types(None, (), {}, f"types are not compared: none of {data} and {detector} leads to the other")
+    return Types(None, (), {}, f"types are not compared: none of {data} and {detector} maps to the other")
 
 
 # Counts of units, and figures from them.
@@ -272,7 +272,7 @@ class Evaluation:
         threshold = about.get("threshold")
         if not isinstance(threshold, float):
             raise UsageError(
-                "An error profile holds at one threshold, and these predictions do not state theirs.",
+                "An error profile is for one threshold, and these predictions do not state theirs.",
                 "Give it with --threshold.",
             )
         if not self.counts.blocks["unit"].any():
@@ -456,11 +456,11 @@ class Evaluator:
                 f"{self._unplaced} samples count as right, with no place marked, though a label says unsupported"
             )
         if self._own:
-            notes.append(f"{self._own} samples are held against the detector's own marks: figures of them say nothing")
+            notes.append(f"{self._own} samples are compared with the detector's own marks: their figures mean nothing")
         notes += self._flags.notes()
         total = Coverage.total(self._coverage.values())
         if total.labelled < total.samples:
-            notes.append(f"{total.samples - total.labelled} of {total.samples} samples have no labels to hold against")
+            notes.append(f"{total.samples - total.labelled} of {total.samples} samples have no labels to compare with")
         if total.scored < total.labelled:
             reasons = ", ".join(f"{status} {count}" for status, count in sorted(total.unscored.items()))
             notes.append(f"{total.labelled - total.scored} of {total.labelled} labelled samples not scored: {reasons}")

@@ -302,7 +302,7 @@ def _taxonomy(types: frozenset[str], asked: str | None) -> str:
     if name is None:
         what = f"the types {', '.join(sorted(types))}" if types else "no types"
         raise UsageError(
-            f"These predictions hold {what}, which do not determine a taxonomy.",
+            f"These predictions have {what}, which do not determine a taxonomy.",
             "Name it: --taxonomy NAME, such as fava.",
         )
     return name

@@ -529,7 +529,7 @@ class _Work:
         names = {system.name, about.made_by, about.description, *about.made_by.removeprefix("ensemble:").split("+")}
         if system.marks and same_maker(self._data.makers, names):  # scorers make no labels
             return OWN_MARKS
-        return "a scorer says nothing of words" if not system.marks and level == "word" else None
+        return "a scorer gives no scores of words" if not system.marks and level == "word" else None
 
     def _output(self, system: System, grain: Grain, test: ItemTable, dev: ItemTable) -> SystemOutput | VeriglotError:
         key = (system.name, grain)

@@ -62,7 +62,7 @@ class BaseScorer(Configured, ABC):
     name: str
     signature: str
     direction = Direction.HIGHER_IS_BETTER
-    no_evidence = "there is no evidence to hold the response against"
+    no_evidence = "there is no evidence to compare the response with"
 
     @abstractmethod
     def _measured(self, samples: Sequence[Sample]) -> Iterable[RawScore | NotScored]:

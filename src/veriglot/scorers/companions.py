@@ -186,7 +186,7 @@ class Blaser(_CompanionScorer):
         codes = [self._codes.get(tag or "") or translation_codes()["nllb"].get(tag_of(tag) or "") for tag in tags]
         if None in codes:
             side, tag = ("source", tags[0]) if codes[0] is None else ("response", tags[1])
-            reason = f"SONAR has to be told the language of the {side}, and there is no code for {tag or 'unknown'}"
+            reason = f"SONAR needs the language of the {side}, and there is no code for {tag or 'unknown'}"
             return NotScored(Status.UNSUPPORTED_LANGUAGE, reason)
         return {"source": pair.source, "response": pair.response, "source_language": codes[0], "language": codes[1]}
 

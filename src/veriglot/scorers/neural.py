@@ -69,7 +69,7 @@ class _ClaimScorer(PairScorer):
         """For each claim, the windows of evidence to compare it with."""
         claims = self._claims(pair)
         if not claims:
-            return NotScored(Status.NOTHING_TO_COMPARE, f"the response holds no {self._level}")
+            return NotScored(Status.NOTHING_TO_COMPARE, f"the response has no {self._level}")
         plan = []
         for claim in claims:
             left = self._room - self._tokens.count(claim)
@@ -483,7 +483,7 @@ class ForcedDecoding(PairScorer):
         if self._room is not None and length > self._room:
             return NotScored(Status.TOO_LONG, f"{length:,} tokens, and the model takes {self._room:,}")
         if all(label == _IGNORED for label in ids[1]):
-            return NotScored(Status.NOTHING_TO_COMPARE, "the response holds no token of the model")
+            return NotScored(Status.NOTHING_TO_COMPARE, "the response has no token of the model")
         return ids
 
     def _ids(self, pair: Pair) -> _Ids | NotScored:

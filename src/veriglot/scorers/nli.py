@@ -101,9 +101,9 @@ class NLI(BaseScorer):
         if isinstance(claims, NotScored):
             return claims
         if not claims.premises:
-            return NotScored(Status.NO_EVIDENCE, "the evidence holds no word, only marks or symbols")
+            return NotScored(Status.NO_EVIDENCE, "the evidence has no word, only marks or symbols")
         if not claims.claims:
-            return NotScored(Status.NOTHING_TO_COMPARE, "the response holds no word, only marks or symbols")
+            return NotScored(Status.NOTHING_TO_COMPARE, "the response has no word, only marks or symbols")
         return claims
 
     def _numbers(self, claims: Claims, support: Support | NotScored) -> RawScore | NotScored:

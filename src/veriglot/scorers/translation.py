@@ -68,7 +68,7 @@ class LengthRatio(SampleScorer):
 
     name = "length-ratio@1"
     direction = Direction.HIGHER_IS_WORSE
-    no_evidence = "there is no source to hold the response's length against"
+    no_evidence = "there is no source to compare the response's length with"
 
     def __init__(self, usual: float | None = None, smoothing: float = 10.0) -> None:
         if usual is not None and not 0 < usual < math.inf:
@@ -121,7 +121,7 @@ class TopNGram(SampleScorer):
 
     name = "top-ngram@1"
     direction = Direction.HIGHER_IS_WORSE
-    no_evidence = "there is no source to hold the response's repetitions against"
+    no_evidence = "there is no source to compare the response's repetitions with"
 
     def __init__(self, n: int = 3, t: int = 2, *, graded: bool = False) -> None:
         for option, value in (("n", n), ("t", t)):

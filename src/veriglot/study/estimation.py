@@ -145,7 +145,7 @@ class Estimation:
                 )
             if any(abs(each - profile.threshold) > 1e-9 for each in thresholds):
                 raise UsageError(
-                    f"The profile holds at the threshold {profile.threshold}, and the predictions were made at"
+                    f"The profile is for the threshold {profile.threshold}, and the predictions were made at"
                     f" {', '.join(map(str, sorted(thresholds)))}.",
                     "Measure the profile at that threshold: veriglot evaluate ... --threshold",
                 )

@@ -111,7 +111,7 @@ def _responses(results: StudyResults, config: Config, plan: Plan) -> Iterator[st
     judged = sum(each.statuses.get("scored", 0) for each in covers)
     if plan.asked:
         entry = config.asked
-        once = "Each language's queries were parted into disjoint subsets, one for each seed, and each was asked once"
+        once = "Each language's queries were split into disjoint subsets, one for each seed, and each was asked once"
         how = once if entry.design == "subsets" else "Every query was asked with every seed"
         yield f"{how} ({'seeds' if len(entry.seeds) > 1 else 'seed'} {_and([*map(str, entry.seeds)])})."
         yield f"Of {_count(planned, 'planned response')}, {answered:,} exist and {judged:,} were judged."
@@ -124,8 +124,8 @@ def _detection(
 ) -> Iterator[str]:
     name, profile = detector.description.name, detector.profile
     yield (
-        f"The detector {name} held each response against its evidence and marked the {_units(results)} that it took for"
-        f" unsupported, from a confidence of {detector.description.threshold:g}."
+        f"The detector {name} compared each response with its evidence and marked the {_units(results)} that it"
+        f" classified as unsupported, from a confidence of {detector.description.threshold:g}."
     )
     if profile is None or not used:
         return
@@ -171,7 +171,7 @@ def _estimation(results: StudyResults, config: Config, estimated: StudyRates, ci
             f" it {cite('paper')}."
         )
         if own is Estimator.PPI:
-            yield "Labels are too few to part by seed: the replicates are raw shares, and not to be held against ppi."
+            yield "Labels are too few to split by seed: the replicates are raw shares, not comparable with ppi."
 
 
 def _estimator(estimator: Estimator, results: StudyResults, estimated: StudyRates, cite: _Citations) -> str:

@@ -339,7 +339,7 @@ def _of_data(path: Path, systems: Sequence[str], columns: Mapping[str, str]) -> 
 
     require(path.exists(), "there is no such file or folder", "data", "Check the path.")
     rows = (row for row in read_rows(path, labelled=True, columns=columns) if isinstance(row, Sample))
-    of_words = any(_tells_words(sample) for sample in rows)
+    of_words = any(_has_word_labels(sample) for sample in rows)
     entries = []
     for name in systems:
         known = [*DETECTORS.names(), *SCORERS.names()]
@@ -354,7 +354,7 @@ def _of_data(path: Path, systems: Sequence[str], columns: Mapping[str, str]) -> 
     return Entries(data=(data,), systems=tuple(entries))
 
 
-def _tells_words(sample: Sample) -> bool:
+def _has_word_labels(sample: Sample) -> bool:
     """Whether its labels differ between words, or nothing is marked."""
     people = [each for each in labelled(sample) if each.kind is Kind.HUMAN] or labelled(sample)
     whole = (0, len(sample.response))

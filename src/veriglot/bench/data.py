@@ -109,7 +109,7 @@ class DataSet(Record):
             test, dev = with_labels[_TEST], list[Sample]()
             split = f"none for tuning: the labels call {alike} unsupported"
         elif entry.dev is None:
-            test, dev = _parted(with_labels[_TEST], texts, entry.dev_share)
+            test, dev = _split(with_labels[_TEST], texts, entry.dev_share)
             split = f"{entry.dev_share:.0%} of the texts for tuning, by a hash of the text"
         else:
             tuning = {texts[sample.id] for sample in with_labels[_DEV]}
@@ -301,7 +301,7 @@ def _share(text: str, salt: str) -> float:
     return int(digest([salt, text])[:13], 16) / 16**13
 
 
-def _parted(samples: Sequence[Sample], texts: dict[str, str], share: float) -> tuple[list[Sample], list[Sample]]:
+def _split(samples: Sequence[Sample], texts: dict[str, str], share: float) -> tuple[list[Sample], list[Sample]]:
     parts: tuple[list[Sample], list[Sample]] = [], []
     for sample in samples:
         parts[_share(texts[sample.id], _DEV) < share].append(sample)

@@ -119,6 +119,7 @@ def compare_types(data: str | None, detector: str | None, asked: str | None, giv
     types map to it. If neither maps to the other, types are not compared and there are only binary figures.
 
     `given` are the types in the predictions, used if the detector's taxonomy is not known.
+
     Raises:
         UnknownNameError: `asked` or `detector` is no taxonomy.
         UsageError: types of the data or of the detector do not map to the taxonomy that was asked for.
@@ -677,6 +678,7 @@ def type_confusions(
 
     Nothing if the labels have no types. If the types of data and detector do not map to each other, one record without
     counts says so.
+
     Args:
         system, data: names.
         samples: test samples, with labels.

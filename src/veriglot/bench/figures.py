@@ -451,8 +451,8 @@ class Measurement:
     def measure_spans(self, settings: Mapping[str, Settings], *, seed: int, resamples: int) -> None:
         """Figures of detectors' spans and confidences that item scores cannot give, by language and as their mean.
 
-        As in `veriglot evaluate` (`metrics.measures`), at the detector's own threshold: the character IoU
-        and the correlation with soft labels of the Mu-SHROOM shared task, and the expected calibration error of words.
+        As in `veriglot evaluate` (`metrics.measures`), at the detector's own threshold: the character IoU and the
+        correlation with soft labels of the Mu-SHROOM shared task, and the expected calibration error of words.
 
         Args:
             settings: system to its settings of the evaluation.

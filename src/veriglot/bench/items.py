@@ -24,8 +24,8 @@ from veriglot.metrics.reference import Reference, labelled, reference, response_
 from veriglot.metrics.spans import (
     fact_marks,
     fact_scores,
-    greatest,
     marked,
+    max_by_character,
     ranges,
     segmenter,
     unit_probabilities,
@@ -450,7 +450,7 @@ def _item_scores(sample: Sample, prediction: Prediction, level: str, bounds: Bou
     graded = prediction.words is not None or all(span.confidence is not None for span in spans)
     if prediction.words is None:
         sure = ((span.start, span.end, 1.0 if span.confidence is None else span.confidence) for span in spans)
-        by_character = greatest(length, sure)
+        by_character = max_by_character(length, sure)
     else:
         by_character = word_probabilities(length, prediction.words)
     if level == "fact":

@@ -555,8 +555,7 @@ def draws(name: str, items: Items, resampling: Resampling, *, cut: Cut | None = 
         items: of one system.
         resampling: of the same items.
         cut: an item counts as marked from this badness on; one for all or one for each, shape `(n,)`; for the measures
-            of
-            `AT_THRESHOLD`.
+            of `AT_THRESHOLD`.
 
     Raises:
         UnknownNameError: no such measure.

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.metrics.spans import covered, greatest, ranges, word_probabilities
+from veriglot.metrics.spans import covered, max_by_character, ranges, word_probabilities
 from veriglot.records import Annotation, DataSource, Kind, Prediction, Sample, Span, Status, Unit
 from veriglot.records.taxonomy import SOURCE_FLAGS, taxonomies
 from veriglot.signatures import digest
@@ -242,7 +242,7 @@ def _soft(annotation: Annotation, length: int) -> Float64s | None:
         return None
     known = taxonomies().get(annotation.taxonomy)
     bad = (unit for unit in annotation.units if known is None or unit.label not in known.clean)
-    return greatest(length, ((unit.start, unit.end, unit.probability or 0.0) for unit in bad))
+    return max_by_character(length, ((unit.start, unit.end, unit.probability or 0.0) for unit in bad))
 
 
 def _single(sample: Sample, annotation: Annotation) -> Reference:
@@ -332,7 +332,9 @@ def answer(prediction: Prediction, length: int) -> Answer:
         return Answer(marks, by_word, by_word)
     if any(span.confidence is None for span in spans):
         return Answer(marks, None, None)
-    return Answer(marks, None, greatest(length, ((span.start, span.end, span.confidence or 0.0) for span in spans)))
+    return Answer(
+        marks, None, max_by_character(length, ((span.start, span.end, span.confidence or 0.0) for span in spans))
+    )
 
 
 def at_threshold(prediction: Prediction, threshold: float, sentences: Int32s | None = None) -> Prediction:

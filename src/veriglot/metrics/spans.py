@@ -40,8 +40,8 @@ __all__ = [
     "covered",
     "fact_marks",
     "fact_scores",
-    "greatest",
     "marked",
+    "max_by_character",
     "probabilities",
     "ranges",
     "segmenter",
@@ -329,7 +329,7 @@ def unit_probabilities(bounds: Bounds, by_character: Float64s) -> Float64s:
     return np.maximum.reduceat(by_character[places], firsts)
 
 
-def greatest(length: int, marks: Iterable[tuple[int, int, float]]) -> Array:
+def max_by_character(length: int, marks: Iterable[tuple[int, int, float]]) -> Array:
     """The greatest value of the ranges `(start, end, value)` that cover each code point, 0 for none; `(length,)`."""
     values = np.zeros(length, np.float64)
     for start, end, value in marks:

@@ -257,14 +257,14 @@ def _detector_rates(
     drawn = [np.zeros(0) if share is None else share.draws(draws, generator) for share in shares]
     defined = [index for index, share in enumerate(shares) if share is not None]
     if defined:
-        order = _together([pairs[index] for index in defined], cluster, draws, generator)
+        order = _correlated_ranks([pairs[index] for index in defined], cluster, draws, generator)
         for index, ranks in zip(defined, order.T, strict=True):
             drawn[index] = np.sort(drawn[index])[ranks]
     tpr, fpr, prevalence = shares
     return DetectorRates(tpr, fpr, prevalence, *drawn)
 
 
-def _together(
+def _correlated_ranks(
     pairs: list[tuple[Counts, Counts]], cluster: Counts, draws: int, generator: np.random.Generator
 ) -> NDArray[np.intp]:
     """Ranks, shape `(draws, shares)`, of normal variables with the correlations of the shares `part / whole`."""

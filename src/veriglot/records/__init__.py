@@ -203,7 +203,7 @@ class Evidence(Record, omit_defaults=True):
         id: its name in the sample; `Sample` fills in `p0`, `p1` ... if it is None.
         title: its heading, if any.
         language: BCP 47 tag of the passage, if known; it may differ from the response's.
-        url: its source.
+        url: its address.
     """
 
     text: str

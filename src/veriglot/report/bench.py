@@ -14,7 +14,7 @@ from veriglot.metrics.estimate import MEAN, too_few
 from veriglot.metrics.measures import TYPES
 from veriglot.plugins import packaged
 from veriglot.records.languages import language_name
-from veriglot.report.bench_findings import FEW, SEEN, few_texts, findings, reading, taken
+from veriglot.report.bench_findings import FEW, SEEN, few_texts, findings, reading, tuning_share
 from veriglot.report.bench_tables import ALL, Board, Row, View, bench_tables
 from veriglot.report.pages import Fold, Part, Section, macro, markdown_report, write_report
 from veriglot.report.tables import Cell, Table, as_json
@@ -272,7 +272,7 @@ def _data_table(view: View) -> Table:
     for data in view.results.data:
         test, texts = (sum(counts[index] for counts in data.languages.values()) for index in (0, 1))
         items = "; ".join(f"{level} {data.items[level]:,} ({_unsupported(data, level)})" for level in data.levels)
-        split = f"{data.split} (taken: {taken(data)})" if data.labelled else data.split
+        split = f"{data.split} (taken: {tuning_share(data)})" if data.labelled else data.split
         rows.append(
             (
                 data.name, ", ".join(map(language_name, data.languages)), f"{test:,}", f"{texts:,}", f"{data.dev:,}",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from veriglot.bench.results import BenchComparison, BenchData
     from veriglot.report.bench_tables import Board, Row, View
 
-__all__ = ["FEW", "SEEN", "few_texts", "findings", "reading", "taken"]
+__all__ = ["FEW", "SEEN", "few_texts", "findings", "reading", "tuning_share"]
 
 
 SEEN = "†"
@@ -30,7 +30,7 @@ FEW = "‡"
 """Mark of an interval over few texts."""
 
 
-def taken(data: BenchData) -> str:
+def tuning_share(data: BenchData) -> str:
     """The part of a data set that thresholds were tuned on, in words: `1 of 15 samples, 7%`."""
     every = data.dev + sum(samples for samples, _ in data.languages.values())
     return f"{data.dev:,} of {every:,} samples, {100 * data.dev / max(every, 1):.0f}%"
@@ -212,5 +212,5 @@ def _why(view: View, level: str) -> str:
     if not reasons[0].startswith(f"{UNTUNED}: the development split has no"):
         return f": {reasons[0]}"
     bare = {figure.data for figure in every if figure.reason == reasons[0]}
-    tried = "; of ".join(f"{data.name} {taken(data)}" for data in view.data(level) if data.name in bare)
+    tried = "; of ".join(f"{data.name} {tuning_share(data)}" for data in view.data(level) if data.name in bare)
     return f": {reasons[0]}. Of {tried} were taken for tuning; {_REMEDY}"

@@ -58,7 +58,7 @@ __all__ = [
     "fragment",
     "macro",
     "markdown_report",
-    "opened",
+    "open_page",
     "sample_blocks",
     "sample_page",
     "write_html",
@@ -67,7 +67,7 @@ __all__ = [
 
 
 @contextmanager
-def opened(path: str | Path) -> Iterator[TextIO]:
+def open_page(path: str | Path) -> Iterator[TextIO]:
     """A text file for a page; it gets its name only when complete. `-` is standard output.
 
     Raises:
@@ -325,7 +325,7 @@ def write_report(
         sections=sections, tables=tables, lead=lead, wide=wide, shapes=lead is not None, public=public,
         data=_script_safe({"tables": data} | {name: each for name, each in more.items() if each is not None}),
     )  # fmt: skip
-    with opened(path) as file:
+    with open_page(path) as file:
         file.write(text)
 
 
@@ -490,7 +490,7 @@ def write_html(pairs: Iterable[tuple[Sample, Prediction]], path: str | Path, *, 
     )  # fmt: skip
     head, tail = page.split("<!-- data -->\n")
     written = 0
-    with opened(path) as file:
+    with open_page(path) as file:
         file.write(head)
         for sample, prediction in pairs:
             listed, shown = sample_blocks(sample, prediction)

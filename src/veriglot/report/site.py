@@ -23,7 +23,7 @@ from veriglot.report import bench_tables
 from veriglot.report.bench import board_table, write_bench
 from veriglot.report.bench_findings import few_texts, findings, reading
 from veriglot.report.charts import HeatScale
-from veriglot.report.pages import Fold, Part, Section, macro, opened, write_report
+from veriglot.report.pages import Fold, Part, Section, macro, open_page, write_report
 from veriglot.report.study import ALL, View, leaders, paper_texts, rank_reach, study_tables, write_tables
 from veriglot.report.study_page import write_study
 from veriglot.report.tables import Cell, Table, Value, as_json, write_csv
@@ -92,7 +92,7 @@ def write_site(runs: Sequence[Results], folder: str | Path, *, title: str = "Lea
     sections = [_overview(boards), *(_section(board) for board in boards)]
     write_report(folder / "index.html", title=title, subtitle=subtitle, sections=sections, tables=tables, public=True)
     records = folder / "leaderboards.json"
-    with opened(records) as file:
+    with open_page(records) as file:
         file.write(as_json(tables["leaderboards"].records()))
     return [folder / "index.html", *write_csv(tables, folder), records, *pages]
 
@@ -130,7 +130,7 @@ def _write_run(board: Board, folder: Path) -> list[Path]:
     else:
         write_bench(board.results, folder / "index.html")
         written = write_csv(bench_tables.bench_tables(board.results), folder / "tables")
-    with opened(folder / "results.json") as file:
+    with open_page(folder / "results.json") as file:
         file.write(as_json(board.results))
     return [folder / "index.html", folder / "results.json", *written]
 

@@ -14,7 +14,7 @@ from veriglot.plugins import packaged
 from veriglot.records import Sample, Status
 from veriglot.records.languages import find_language
 from veriglot.scorers.base import RawScore, SampleScorer
-from veriglot.scorers.rouge import check_options, stop_words, tokens_with_places
+from veriglot.scorers.rouge import check_options, stop_words, tokens_with_offsets
 from veriglot.signatures import signature
 from veriglot.text.segmentation import sentences
 from veriglot.text.unicode import script_of
@@ -103,7 +103,7 @@ def _by_case(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]
     lower = set[str]()
     beginnings = iter([start for start, _ in sentences(text)])
     begins = next(beginnings, None)
-    for word, start, _ in tokens_with_places(text):
+    for word, start, _ in tokens_with_offsets(text):
         letter = text[start]
         if letter.isupper() or letter.istitle():
             (first if begins is not None and start >= begins else inside).add(word)
@@ -129,7 +129,7 @@ def _refused(tag: str | None, response: str, passages: Iterable[str]) -> str | N
 
 @lru_cache(16)
 def _words(text: str) -> frozenset[str]:
-    return frozenset(word for word, _, _ in tokens_with_places(text))
+    return frozenset(word for word, _, _ in tokens_with_offsets(text))
 
 
 def _matched(names: Iterable[str], words: Iterable[str], *, across: bool) -> set[str]:

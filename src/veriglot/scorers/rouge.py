@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Parts = Sequence[Sequence[str]]  # of a text, as words
 
 
-__all__ = ["Overlap", "Value", "agreement", "check_options", "stop_words", "tokens", "tokens_with_places"]
+__all__ = ["Overlap", "Value", "agreement", "check_options", "stop_words", "tokens", "tokens_with_offsets"]
 
 
 Value = Literal["precision", "recall", "f1"]
@@ -194,7 +194,7 @@ def tokens(text: str, language: str | None = None) -> tuple[str, ...]:
     return tuple(folded[start:end] for start, end in word_bounds(plain, language).tolist())
 
 
-def tokens_with_places(text: str, language: str | None = None) -> list[tuple[str, int, int]]:
+def tokens_with_offsets(text: str, language: str | None = None) -> list[tuple[str, int, int]]:
     """The words of a text as in `tokens`, each with its range in the text: half-open, in code points."""
     places = word_bounds(text, language).tolist()
     return [(_form(text[start:end]), start, end) for start, end in places]
@@ -297,7 +297,7 @@ class _Rouge(SampleScorer):
 def _blanked(text: str, language: str | None, without: frozenset[str]) -> str:
     """The text with each stop word replaced by a space."""
     parts, last = [], 0
-    for word, start, end in tokens_with_places(text, language):
+    for word, start, end in tokens_with_offsets(text, language):
         if word in without:
             parts.append(text[last:start])
             last = end

@@ -49,7 +49,7 @@ def described(results: StudyResults, config: Config, plan: Plan, estimated: Stud
         warnings=(
             *results.warnings,
             *_uncovered(results.cells),
-            *_nowhere(results.cells, estimated, lost),
+            *_outside_cells(results.cells, estimated, lost),
             *_odd_answers(results.cells),
             *["The rates are raw: they hold the detector's false alarms and miss what it misses."] * raw,
         ),
@@ -291,7 +291,7 @@ def _uncovered(cells: Sequence[Cell]) -> Iterator[str]:
         yield f"Not judged, and in no rate: {answered - scored:,} of {_count(answered, 'response')}."
 
 
-def _nowhere(cells: Sequence[Cell], estimated: StudyRates, lost: int) -> Iterator[str]:
+def _outside_cells(cells: Sequence[Cell], estimated: StudyRates, lost: int) -> Iterator[str]:
     """What is in no cell."""
     unread = lost - sum(cell.coverage.failed for cell in cells)
     if unread > 0:

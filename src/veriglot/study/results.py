@@ -477,7 +477,7 @@ def _sizes(models: Sequence[Model], cells: Cells, level: float) -> list[Correlat
 
 def _size_tests(name: str, pairs: Sequence[tuple[str, str]], cells: Cells, level: float) -> Iterator[Correlation]:
     """For (large, small) models: over the replicates of all, as in the paper, then over the means of each family."""
-    shared = sorted(set.intersection(*(_sound_in(cells, model) for pair in pairs for model in pair)))
+    shared = sorted(set.intersection(*(_reliable_in(cells, model) for pair in pairs for model in pair)))
     large, small = ([_replicate_means(cells, pair[side], shared) for pair in pairs] for side in (0, 1))
     name += f" in {len(shared)} language{'s' * (len(shared) != 1)} (standardised difference, Hedges' g)"
     test = t_test([*chain.from_iterable(large)], [*chain.from_iterable(small)], "student", confidence=level)
@@ -490,7 +490,7 @@ def _size_tests(name: str, pairs: Sequence[tuple[str, str]], cells: Cells, level
             yield Correlation(name, "families", test.g, test.p, len(pairs), "paired t-test over families")
 
 
-def _sound_in(cells: Cells, model: str) -> set[str]:
+def _reliable_in(cells: Cells, model: str) -> set[str]:
     """The languages in which every replicate of a model is reliable."""
     return {
         tag

@@ -251,7 +251,7 @@ class Evaluation:
         """One figure, such as `("unit", "f1", "mean")`.
 
         Raises:
-            UnknownNameError: there is none of that name.
+            UnknownNameError: there is no such figure.
         """
         known = {f"{f.level}.{f.name}.{f.language}": f for f in self.figures}
         wanted = f"{level}.{name}.{language}"

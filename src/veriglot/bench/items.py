@@ -355,7 +355,7 @@ def made_by(samples: Iterable[Sample], annotator: str | None) -> frozenset[str]:
 
 
 def same_maker(makers: Iterable[str], names: Iterable[str | None]) -> bool:
-    """Whether any of the names is one of the makers.
+    """Whether any of the names is a maker's.
 
     Numbered revisions are one detector: `grounding@1.1` made what `grounding@1.0` did. Names of models count:
     `judge:spans@1+one` and `judge:spans@1+two` are two.

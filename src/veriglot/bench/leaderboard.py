@@ -483,7 +483,7 @@ METHODS = ("pearson", "spearman", "kappa")
 def correlations(
     level: Level, board: Board, method: str, scopes: Mapping[str, Collection[str]]
 ) -> Iterator[BenchCorrelations]:
-    """How systems correlate at one level, averaged over the cells of each scope that holds two systems.
+    """How systems correlate at one level, averaged over the cells of each scope with at least two systems.
 
     Args:
         level: of the items.

@@ -421,7 +421,7 @@ def replicates(
 
 
 CONTRADICTS = "its interval excludes"
-"""How a reason starts that another rate, or labels, of the same responses give."""
+"""Start of a reason that is a contradiction with another rate, or labels, of the same responses."""
 
 _ASSUMES = {Estimator.PPI: 1, Estimator.LABEL_SHIFT: 2, Estimator.EM: 2, Estimator.PAPER: 3, Estimator.RAW: 4}
 _HALF_WIDTH = 0.05  # of the interval for which the number of labels needed is computed

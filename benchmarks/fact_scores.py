@@ -20,7 +20,7 @@ from figures import command_line, show
 from veriglot.detectors.registry import load_detector
 from veriglot.metrics import scores as histogram
 from veriglot.metrics.reference import reference
-from veriglot.metrics.spans import fact_marks, gathered, marked, probabilities, ranges
+from veriglot.metrics.spans import combine_scores, fact_marks, marked, probabilities, ranges
 from veriglot.text.facts import facts
 from veriglot.text.segmentation import sentences
 from veriglot.training.grounding.examples import share_of
@@ -63,7 +63,7 @@ RULES: dict[str, Rule] = {
     "noisy-or of two": faded(1.0, 2),
     "noisy-or of three": faded(1.0, 3),
     "fading by 0.3": faded(0.3),
-    "fading by 0.5": gathered,
+    "fading by 0.5": combine_scores,
     "fading by 0.7": faded(0.7),
 }
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from figures import command_line, show
-from veriglot.bench.leaderboard import Contender, difference
+from veriglot.bench.leaderboard import ThresholdedItems, difference
 from veriglot.bench.results import BenchComparison
 from veriglot.metrics.estimate import Resampling, percentile
 from veriglot.metrics.measures import Items, draws
@@ -72,7 +72,7 @@ def covered(texts: int, studies: int, resamples: int, truth: dict[str, float]) -
         for name, kind in found:
             low, high, _ = percentile(draws(name, drawn.first, over[kind], cut=CUT)[1:])
             found[name, kind] += low is not None and high is not None and low <= truth[name] <= high
-        both = Contender(drawn.first, CUT), Contender(drawn.second, CUT)
+        both = ThresholdedItems(drawn.first, CUT), ThresholdedItems(drawn.second, CUT)
         blank = BenchComparison("", "response", TESTED, None, "", "")
         told += (difference(*both, over["texts"], blank).row.p or 1.0) < 0.05
     return [

@@ -16,7 +16,7 @@ from veriglot.records import Annotation, Evidence, Kind, Sample, Span, encode
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from veriglot.bench.leaderboard import Contender
+    from veriglot.bench.leaderboard import ThresholdedItems
     from veriglot.bench.results import BenchResults
     from veriglot.metrics.estimate import Resampling
     from veriglot.records import Detector
@@ -118,7 +118,7 @@ def ran(path: Path, folder: Path, watch: Listener | None = None, **options: Any)
 
 
 def difference(
-    first: Contender, second: Contender, measure: str, resampling: Resampling, **parts: Any
+    first: ThresholdedItems, second: ThresholdedItems, measure: str, resampling: Resampling, **parts: Any
 ) -> BenchComparison:
     """Hold systems of no name against each other."""
     return leaderboard.difference(

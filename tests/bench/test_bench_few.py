@@ -9,8 +9,8 @@ import pytest
 from small_bench import BENCH, difference, ran, samples, written
 
 from json_lines import write_lines
-from veriglot.bench.figures import without_unsure_interval
-from veriglot.bench.leaderboard import Contender
+from veriglot.bench.figures import without_unreliable_interval
+from veriglot.bench.leaderboard import ThresholdedItems
 from veriglot.metrics.estimate import ClusteredEstimate, Resampling, too_few
 from veriglot.metrics.measures import Items
 from veriglot.report.bench import _ends
@@ -66,7 +66,7 @@ def test_nor_does_one_without_labels(texts: int, sure: bool, tmp_path: Path) -> 
 
 def test_a_difference_on_four_texts_is_not_tested() -> None:
     labels = np.array([True, False] * 4)
-    one, other = (Contender(Items(badness, labels)) for badness in (labels * 1.0, np.arange(8) / 8))
+    one, other = (ThresholdedItems(Items(badness, labels)) for badness in (labels * 1.0, np.arange(8) / 8))
     found = difference(one, other, "auroc", Resampling.of("aabbccdd", resamples=50))
     assert found.difference is not None
     assert (found.low, found.high, found.p) == (None, None, None)
@@ -74,11 +74,11 @@ def test_a_difference_on_four_texts_is_not_tested() -> None:
 
 
 def test_reasons_are_kept_beside_that_of_few_texts() -> None:
-    told = without_unsure_interval(ClusteredEstimate(3, 1, 1, None, "all alike", value=0.5, low=0.1, high=0.9))
+    told = without_unreliable_interval(ClusteredEstimate(3, 1, 1, None, "all alike", value=0.5, low=0.1, high=0.9))
     assert (told.value, told.low, told.high) == (0.5, None, None)
     assert told.reason == "all alike; too few texts for an interval: 1 text, and 5 are the fewest"
     enough = ClusteredEstimate(9, 1, 5, value=0.5, low=0.1, high=0.9)
-    assert without_unsure_interval(enough) is enough
+    assert without_unreliable_interval(enough) is enough
     shown = ["", "[0.100, 0.900]‡", "[0.100, 0.900]‡", "[0.100, 0.900]"]
     assert [_ends(0.1, 0.9, texts) for texts in (4, 5, 29, 30)] == shown
     assert too_few(5) is None

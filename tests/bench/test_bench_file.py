@@ -61,7 +61,7 @@ def test_predictions_say_which_data_they_are_of_where_there_are_several(tmp_path
 
 def test_paths_of_data_are_relative_to_the_file(tmp_path: Path) -> None:
     path = written(tmp_path)
-    assert load(path).places("animals.jsonl") == [tmp_path / "animals.jsonl"]
+    assert load(path).resolve_all("animals.jsonl") == [tmp_path / "animals.jsonl"]
     (tmp_path / "elsewhere").mkdir()
     with pytest.raises(InputError, match="there is no file"):
         load(path.rename(tmp_path / "elsewhere" / "bench.toml"))

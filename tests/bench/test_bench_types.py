@@ -126,7 +126,7 @@ def test_where_no_mapping_leads_one_record_says_so() -> None:
     answers = [prediction(row.id, Span(0, 3, "critical_error")) for row in rows]
     (found,) = confused(rows, *answers, taxonomy="critical")
     assert found.counts == ()
-    assert "none of fava and critical leads to the other" in (found.reason or "")
+    assert "none of fava and critical maps to the other" in (found.reason or "")
 
 
 def test_results_of_an_earlier_version_are_read_without_matrices(results: BenchResults) -> None:

@@ -13,7 +13,7 @@ from labelled_texts import samples
 
 from veriglot.bench.evaluation import Evaluator, Settings, evaluate, measured
 from veriglot.metrics.counts import CountsFile
-from veriglot.metrics.spans import gathered
+from veriglot.metrics.spans import combine_scores
 from veriglot.text.facts import facts
 from veriglot.text.segmentation import sentences
 
@@ -75,7 +75,7 @@ def test_sentences_are_scored_by_their_facts_and_marked_at_the_threshold() -> No
             for fact in facts(sample.response, "en")
             if start <= fact.start < end
         ]
-        wanted.append(gathered(np.array(by_fact)))
+        wanted.append(combine_scores(np.array(by_fact)))
     for threshold in (0.05, 0.5, 0.99):
         evaluator = Evaluator(Settings("d@1", threshold=threshold))
         evaluator.add(sample, prediction)

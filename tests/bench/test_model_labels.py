@@ -94,7 +94,7 @@ def test_people_count_beside_models_and_models_alone_do_not(tmp_path: Path) -> N
     config = load(path)
     found = DataSet.read(config.data[0], config)
     assert {one.language for one in found.samples} == {"en"}
-    assert (found.unlabelled, found.aside, found.makers) == (20, ("absent-words@1",), frozenset())
+    assert (found.unlabelled, found.unnamed_models, found.makers) == (20, ("absent-words@1",), frozenset())
     several = msgspec.structs.replace(
         mixed[-1], annotations=tuple(Annotation(name, Kind.MODEL, "fava", spans=()) for name in ("a", "b"))
     )
@@ -122,5 +122,5 @@ def test_a_later_revision_is_the_same_maker_and_another_model_is_not(maker: str,
 def test_evaluate_tells_whose_labels_it_holds_against() -> None:
     (whose, own, *_) = evaluate(marked(), AbsentWords(), resamples=0).notes
     assert "labels by a model and by no person: absent-words@1" in whose
-    assert own == "40 samples are held against the detector's own marks: figures of them say nothing"
+    assert own == "40 samples are compared with the detector's own marks: their figures mean nothing"
     assert not any("model" in note or "own marks" in note for note in evaluate(samples(), AbsentWords()).notes)

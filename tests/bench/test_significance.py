@@ -10,15 +10,15 @@ from small_bench import difference
 
 from veriglot.bench import leaderboard
 from veriglot.bench.figures import bench_draws
-from veriglot.bench.leaderboard import Contender
+from veriglot.bench.leaderboard import ThresholdedItems
 from veriglot.bench.results import BenchComparison
 from veriglot.metrics.estimate import Resampling
 from veriglot.metrics.measures import Items, draws
 
 
-def judged(labels: np.ndarray, noise: float, seed: int) -> Contender:
+def judged(labels: np.ndarray, noise: float, seed: int) -> ThresholdedItems:
     generator = np.random.default_rng(seed)
-    return Contender(Items(labels + generator.normal(0, noise, len(labels)), labels), cut=0.5)
+    return ThresholdedItems(Items(labels + generator.normal(0, noise, len(labels)), labels), cut=0.5)
 
 
 def labels_of(size: int, seed: int = 0) -> np.ndarray:
@@ -44,7 +44,7 @@ def test_the_difference_is_that_of_the_values_and_pairing_helps() -> None:
     labels = labels_of(200)
     resampling = Resampling.of(range(200), resamples=400)
     first = judged(labels, 1.0, 3)
-    shifted = Contender(Items(first.items.badness + np.random.default_rng(9).normal(0, 0.05, 200), labels))
+    shifted = ThresholdedItems(Items(first.items.badness + np.random.default_rng(9).normal(0, 0.05, 200), labels))
     found = difference(first, shifted, "auroc", resampling)
     alone = [draws("auroc", one.items, resampling) for one in (first, shifted)]
     assert found.difference == pytest.approx(alone[0][0] - alone[1][0])
@@ -62,7 +62,7 @@ def test_only_items_that_both_scored_are_compared() -> None:
     found = difference(first, second, "auroc", resampling)
     assert (found.items, found.left_out, found.clusters) == (70, (20, 5), 35)
     mask = np.arange(100) >= 30
-    kept = [Contender(one.items.select(mask), 0.5) for one in (first, second)]
+    kept = [ThresholdedItems(one.items.select(mask), 0.5) for one in (first, second)]
     again = difference(*kept, "auroc", resampling.select(mask))
     assert (again.difference, again.p, again.low) == (found.difference, found.p, found.low)
 
@@ -105,19 +105,19 @@ def test_every_language_may_have_its_own_cut() -> None:
     cuts = np.where(tags == "de", 0.3, 0.7)
     shifted = Items(first.badness - cuts, labels)  # the same verdicts at a cut of 0 for all
     parts = [tags == "de", tags == "tr"]
-    one = difference(Contender(first, cuts), Contender(second, 0.5), "f1", resampling, parts=parts)
-    other = difference(Contender(shifted, 0.0), Contender(second, 0.5), "f1", resampling, parts=parts)
+    one = difference(ThresholdedItems(first, cuts), ThresholdedItems(second, 0.5), "f1", resampling, parts=parts)
+    other = difference(ThresholdedItems(shifted, 0.0), ThresholdedItems(second, 0.5), "f1", resampling, parts=parts)
     assert one.difference is not None
     assert (one.difference, one.low, one.p) == (other.difference, other.low, other.p)
     with pytest.raises(ValueError, match="a cut is a number"):
-        difference(Contender(first, np.full(80, np.nan)), Contender(second, 0.5), "f1", resampling)
+        difference(ThresholdedItems(first, np.full(80, np.nan)), ThresholdedItems(second, 0.5), "f1", resampling)
 
 
 def test_marks_that_are_all_alike_have_an_mcc_of_0_as_in_figures() -> None:
     labels = labels_of(120)
     resampling = Resampling.of(range(120), resamples=200)
     good = judged(labels, 0.5, 1)
-    mute = Contender(good.items, cut=np.inf)  # marks nothing
+    mute = ThresholdedItems(good.items, cut=np.inf)  # marks nothing
     found = difference(good, mute, "mcc", resampling)
     alone, alike = bench_draws("mcc", good.items, resampling, cut=0.5)
     assert (found.difference, found.reason, alike) == (pytest.approx(alone[0]), None, False)
@@ -128,7 +128,10 @@ def test_marks_that_are_all_alike_have_an_mcc_of_0_as_in_figures() -> None:
     assert np.isnan(draws("mcc", good.items, resampling, cut=np.inf)).all()  # the definition
     one_class = Items(good.items.badness, np.zeros(120, dtype=bool))
     assert np.isnan(bench_draws("mcc", one_class, resampling, cut=0.5)[0]).all()
-    assert difference(Contender(one_class, 0.5), Contender(one_class, 0.1), "mcc", resampling).difference is None
+    assert (
+        difference(ThresholdedItems(one_class, 0.5), ThresholdedItems(one_class, 0.1), "mcc", resampling).difference
+        is None
+    )
 
 
 def test_each_resample_follows_the_rule_by_itself() -> None:

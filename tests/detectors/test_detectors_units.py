@@ -10,7 +10,7 @@ import pytest
 
 from veriglot.detectors.registry import load_detector
 from veriglot.detectors.units import Level, WithUnits, judged_units
-from veriglot.metrics.spans import gathered
+from veriglot.metrics.spans import combine_scores
 from veriglot.records import Detector, Evidence, JudgedUnit, Prediction, Sample, Span, Status, Word
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def test_sentences_gather_their_facts() -> None:
 
     for sentence in sentences:
         inside = np.array([fact.score for fact in facts if sentence.start <= fact.start < sentence.end])
-        assert sentence.score == pytest.approx(gathered(inside), abs=1e-4)
+        assert sentence.score == pytest.approx(combine_scores(inside), abs=1e-4)
 
 
 LEVELS: tuple[Level, ...] = ("fact", "sentence")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from veriglot.metrics.counts import SUPPORT, Sums, support
 from veriglot.metrics.measures import measures
-from veriglot.metrics.spans import fact_marks, fact_scores, gathered, sentence_scores
+from veriglot.metrics.spans import combine_scores, fact_marks, fact_scores, sentence_scores
 from veriglot.text.facts import facts
 
 TEXT = "Mira Holt was born in Odense in 1902. She died in 1988."
@@ -36,25 +36,25 @@ def test_a_fact_is_marked_where_a_span_touches_its_own_words() -> None:
 
 
 def test_gathered_by_hand() -> None:
-    assert gathered(np.array([0.5])) == 0.5
-    assert gathered(np.array([0.2, 0.6])) == pytest.approx(1 - 0.4 * 0.8**0.5)
-    assert gathered(np.array([0.2, 0.6, 0.4])) == pytest.approx(1 - 0.4 * 0.6**0.5 * 0.8**0.25)
-    assert gathered(np.array([1.0, 0.3])) == 1.0
-    assert gathered(np.zeros(4)) == 0.0
+    assert combine_scores(np.array([0.5])) == 0.5
+    assert combine_scores(np.array([0.2, 0.6])) == pytest.approx(1 - 0.4 * 0.8**0.5)
+    assert combine_scores(np.array([0.2, 0.6, 0.4])) == pytest.approx(1 - 0.4 * 0.6**0.5 * 0.8**0.25)
+    assert combine_scores(np.array([1.0, 0.3])) == 1.0
+    assert combine_scores(np.zeros(4)) == 0.0
 
 
 @given(shares)
 def test_gathered_lies_between_the_greatest_and_the_noisy_or(scores: np.ndarray) -> None:
-    value = gathered(scores)
+    value = combine_scores(scores)
     assert scores.max() - 1e-12 <= value <= 1 - np.prod(1 - scores) + 1e-12
-    assert gathered(scores[::-1]) == pytest.approx(value)
+    assert combine_scores(scores[::-1]) == pytest.approx(value)
 
 
 def test_a_sentence_gathers_the_facts_that_begin_in_it() -> None:
     found = facts(TEXT, "en")
     sentences = np.array([(0, 37), (38, 55)], dtype=np.int32)
     scores = np.array([0.1, 0.2, 0.8, 0.4])
-    wanted = [gathered(scores[:3]), 0.4]
+    wanted = [combine_scores(scores[:3]), 0.4]
     assert sentence_scores(sentences, found, scores, np.zeros(55)).tolist() == pytest.approx(wanted)
     by_character = np.linspace(0, 1, 55)
     assert sentence_scores(sentences, [], np.zeros(0), by_character).tolist() == [by_character[36], 1.0]

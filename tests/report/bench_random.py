@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from veriglot.bench.figures import Judgement, Measurement
-from veriglot.bench.items import ItemTable, Opinion
+from veriglot.bench.items import ItemTable, SystemScores
 from veriglot.bench.leaderboard import standings, wins
 from veriglot.bench.results import BenchAnswers, BenchCell, BenchResults, BenchSystem, Cost
 from veriglot.metrics.estimate import Resampling
@@ -125,9 +125,9 @@ def _measured(plan: Plan, names: list[str], index: int, generator: np.random.Gen
     resampling = Resampling.of(test.texts, languages, resamples=80, seed=plan.seed)
     measured = Measurement(f"d{index}", test, dev, resampling, "", {})
     for name, skill, left_out, seen in zip(names, plan.skills, plan.left_out, plan.seen, strict=True):
-        opinions = [Opinion(abs(skill) * t.nonfactual + generator.normal(size=len(t)), None) for t in (test, dev)]
+        opinions = [SystemScores(abs(skill) * t.nonfactual + generator.normal(size=len(t)), None) for t in (test, dev)]
         if skill < 0 and index == len(plan.sizes) - 1:
-            opinions = [Opinion(np.full(len(t), 0.5), None) for t in (test, dev)]
+            opinions = [SystemScores(np.full(len(t), 0.5), None) for t in (test, dev)]
         hidden = generator.random(len(test)) < left_out
         opinions[0] = replace(opinions[0], badness=np.where(hidden, np.nan, opinions[0].badness))
         measured.judgements.append(Judgement(name, "higher_is_worse", *opinions, seen == index, f"{name}-{index}"))
@@ -138,7 +138,7 @@ def _measured(plan: Plan, names: list[str], index: int, generator: np.random.Gen
 def _table(size: int, generator: np.random.Generator) -> ItemTable:
     count = 2 * size
     return ItemTable(
-        level="response", samples=(), owner=np.arange(count), places=np.zeros((count, 2), dtype=np.int32),
+        level="response", samples=(), owner=np.arange(count), bounds=np.zeros((count, 2), dtype=np.int32),
         languages=np.array(["de"] * size + ["tr"] * size), texts=tuple(map(str, range(count))),
         nonfactual=np.arange(count) % 2 == generator.integers(2), support=None, unverified=None,
     )  # fmt: skip

@@ -409,7 +409,7 @@ def _latex(results: BenchResults) -> None:
     for sentence, wanted in {
         "Under each value stands its 95% interval over texts.": bool(board.rows) or True,
         "cannot exclude; bold: first.": bool(board.ranked),
-        "Systems without a rank left rows out.": bool(board.apart),
+        "Systems without a rank left rows out.": bool(board.incomplete),
         FEW_TEXTS.replace("‡", r"$^\ddagger$"): any(f.low is not None and 5 <= f.clusters < 30 for f in figures),
         ": the system was trained on the data, which is in no mean and win.": any(f.seen for f in figures),
     }.items():

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from sentences import ROOT, held
-from study_sentences import is_sound
+from study_sentences import is_reliable
 
 from veriglot.cli.estimate import _needed, _show_plans, _show_rates
-from veriglot.cli.study import _print_rehearsal, _print_status
+from veriglot.cli.study import _print_cost, _print_status
 from veriglot.rates.plan import Plan
 from veriglot.records import Estimator
-from veriglot.study.responses import ModelCost, Rehearsal
+from veriglot.study.responses import ModelCost, StudyCost
 from veriglot.study.run import Status, Step
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -39,7 +39,7 @@ def printed(show: Callable[[], object]) -> str:
 def rates_hold(rates: list[Rate]) -> None:
     """`veriglot estimate`: each reason with its cells, contradictions first, and the note on unreliable rates."""
     text = printed(lambda: _show_rates(rates, None, 0.95))
-    bad = [rate for rate in rates if not is_sound(rate)]
+    bad = [rate for rate in rates if not is_reliable(rate)]
     note = "unreliable: the data do not support the number; do not quote it."
     assert (note in text) == bool(bad)
     held("commands", note * bool(bad))
@@ -83,7 +83,7 @@ def rehearsal_holds(seed: int) -> None:
     enough = (True, False, None)[int(draw.integers(3))]
     unreadable = int(draw.integers(3))
     calls = sum(model.calls for model in models)
-    text = printed(lambda: _print_rehearsal(Rehearsal("t", models, calls, 7, unreadable, (None, None), enough)))
+    text = printed(lambda: _print_cost(StudyCost("t", models, calls, 7, unreadable, (None, None), enough)))
     for pattern, wanted in (
         (rf"{calls} calls? to make, 7 judgements, 1 language: de\. Prompt tokens are estimated from the length of the"
          r" texts\.", True),

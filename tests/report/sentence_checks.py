@@ -22,7 +22,7 @@ from set_sentences import births_hold, check_holds, misfits_hold, notes_hold, pl
 from study_figures import MODELS, study_figures, two_profiles
 from study_page import Page, page_of
 from study_random import random_study
-from study_sentences import PageTruth, is_sound, texts_hold
+from study_sentences import PageTruth, is_reliable, texts_hold
 from test_headlines import STUDY_READERS, bench_headline_holds, of_results, study_page_holds
 
 from veriglot.bench.results import BenchComparison
@@ -123,7 +123,7 @@ def profiles_hold(seed: int) -> None:
     if not pairs:
         return
     results = msgspec.structs.replace(whole, profiles=tuple(pairs))
-    both = [pair for pair in pairs if is_sound(pair.rate) and is_sound(pair.compared)]
+    both = [pair for pair in pairs if is_reliable(pair.rate) and is_reliable(pair.compared)]
     with tempfile.TemporaryDirectory() as folder:
         page: Page = page_of(results, Path(folder))
     section = next(node for node in page.root.all("section") if node.attrs.get("id") == "two-profiles")

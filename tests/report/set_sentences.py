@@ -20,7 +20,7 @@ from veriglot.records import Evidence, JudgedUnit, Pointer, Prediction, Sample, 
 from veriglot.report.checks import check_markdown
 from veriglot.report.halluverse import _births_text, _year
 from veriglot.report.terminal import render_terminal
-from veriglot.report.text_layout import _NOTES, misfits, note_words, status_words
+from veriglot.report.text_layout import _NOTES, misplaced_parts, note_words, status_words
 
 LEVELS = ("error", "warning", "note")
 
@@ -113,7 +113,7 @@ def misfits_hold(seed: int) -> None:
         Word(index, int(draw.integers(15, 25)), 0.5, (pointer,)) for index, pointer in enumerate(pointers[3:])
     )
     units = tuple(JudgedUnit(0, int(draw.integers(15, 25)), "fact", 0.5) for _ in range(2))
-    told = misfits(sample, Prediction("a", Status.SCORED, "d@1", 0.5, spans, words, units=units))
+    told = misplaced_parts(sample, Prediction("a", Status.SCORED, "d@1", 0.5, spans, words, units=units))
     text = "\n".join(told)
     assert text.count("ends beyond the response of 20 code points") == sum(span.end > 20 for span in spans)
     assert text.count("points into passage 'q', which the sample does not have") == sum(

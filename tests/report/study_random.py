@@ -37,7 +37,7 @@ from veriglot.study.config import (
     StudyEntry,
 )
 from veriglot.study.methods import described
-from veriglot.study.rates import Judging, estimate_all
+from veriglot.study.rates import ProfiledDetector, estimate_all
 from veriglot.study.responses import Plan as Planned
 from veriglot.study.results import assemble
 
@@ -162,7 +162,7 @@ def random_study(
         detectors=(DetectorEntry("marker"),), labels=LabelsEntry("labels.jsonl") if labels else None,
     )  # fmt: skip
     plan_of_run = Planned("study", ("marker",), planned, asked=asked)
-    judging = Judging(Description("marker@1", "", 0.5, "marker@1"), profile, study, "marker")
+    judging = ProfiledDetector(Description("marker@1", "", 0.5, "marker@1"), profile, study, "marker")
     estimated = estimate_all(config, folder, plan_of_run, [judging], Watch())
     lost = sum(sum(counts.values()) for tags_ in planned.values() for counts in tags_.values()) - len(rows)
     results = assemble(config, folder, plan_of_run, estimated, Watch())

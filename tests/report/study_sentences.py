@@ -45,7 +45,7 @@ def worded(reason: str) -> str:
     return re.sub(r"[\d.,–]+", "#", reason.rstrip(".")).casefold()
 
 
-def is_sound(rate: Rate | None) -> bool:
+def is_reliable(rate: Rate | None) -> bool:
     return rate is not None and rate.status is Reliability.OK and rate.rate is not None
 
 
@@ -64,7 +64,7 @@ class PageTruth:
         self.own = {
             (c.model, c.language): rate for c in self.cells for rate in c.rates if rate.estimator == results.estimator
         }
-        self.sound = {cell: rate for cell, rate in self.own.items() if is_sound(rate)}
+        self.sound = {cell: rate for cell, rate in self.own.items() if is_reliable(rate)}
         self.models, self.tags = [model.name for model in results.models], list(results.languages)
         self.tag_of = {language_name(tag): tag for tag in self.tags}
         main = page.root.all("main")[0]
@@ -168,10 +168,10 @@ class PageTruth:
                         if bold and cell is not None:
                             assert close(bold[0], cell.mean or 0.0)
                             assert ends == ["one estimate"] if cell.sd is None else close(ends[0][2:] + "%", cell.sd)
-                            sound = f"{sum(map(is_sound, cell.replicates))} of {len(cell.replicates)}"
+                            sound = f"{sum(map(is_reliable, cell.replicates))} of {len(cell.replicates)}"
                             assert node.all("span", "left-out")[0].text == sound
                         continue
-                    assert bool(bold) == is_sound(rate)
+                    assert bool(bold) == is_reliable(rate)
                     if rate is None:
                         continue
                     if bold:
@@ -307,7 +307,7 @@ class PageTruth:
                 for name, text in zip(heads[2:], texts, strict=True):
                     rate = by_cell[model, language.rpartition(" ")[2]].get(name)
                     assert (text == "not estimated") == (rate is None)
-                    assert ("unreliable" not in text) == (rate is None or is_sound(rate))
+                    assert ("unreliable" not in text) == (rate is None or is_reliable(rate))
                     if rate is not None and rate.rate is not None:
                         shown, *ends = re.findall(r"<?[\d.]+", text)
                         assert close(shown, rate.rate)
@@ -346,12 +346,14 @@ class PageTruth:
                 chosen = [
                     [rates[name].rate or 0.0 for name in names]
                     for (who, _), rates in by_cell.items()
-                    if who == model and is_sound(rates.get(own)) and all(supported(rates.get(name)) for name in names)
+                    if who == model
+                    and is_reliable(rates.get(own))
+                    and all(supported(rates.get(name)) for name in names)
                 ]
                 assert int(shown[-1]) == len(chosen) > 0
                 for text, values in zip(shown, zip(*chosen, strict=True), strict=False):
                     assert close(text, sum(values) / len(values))
-        pairs = [(rates["raw"].rate, rates[own].rate, is_sound(rates[own])) for rates in by_cell.values()
+        pairs = [(rates["raw"].rate, rates[own].rate, is_reliable(rates[own])) for rates in by_cell.values()
                  if own != "raw" and {"raw", own} <= rates.keys()]  # fmt: skip
         pairs = [pair for pair in pairs if None not in pair[:2]]
         drawn = len(pairs) > 2 and len({round(pair[0] or 0.0, 6) for pair in pairs}) > 1
@@ -379,7 +381,7 @@ class PageTruth:
         match = self.says(r"Scatter of the rates of (\d+) cells against mean response length\.", drawn)
         assert match is None or int(match[1]) == drawn
         self.says(r"unsupported \w+ in a response against mean response length\.", drawn)
-        self.says("hollow: unreliable", drawn and any(not is_sound(rate) for rate in shown.values()))
+        self.says("hollow: unreliable", drawn and any(not is_reliable(rate) for rate in shown.values()))
         means = {average.name for average in self.results.by_model if average.mean is not None}
         for words, name in (
             ("billions of parameters", "parameters"),
@@ -397,7 +399,7 @@ class PageTruth:
             ):
                 rate = self.own[match[1], self.tag_of[match[2]]]
                 assert close(match[4], rate.rate or 0.0)
-                assert bool(match[3]) != is_sound(rate)
+                assert bool(match[3]) != is_reliable(rate)
                 held("study page", node.text)
             elif "raw" in node.text:
                 held("study page", node.text)  # one of `pairs` of `correction`, by both its rates
@@ -457,7 +459,7 @@ class PageTruth:
             assert bool(match) == (cell.mean is not None and cell.sd is not None)
             if match is not None:
                 assert close(match[1], cell.mean or 0.0)
-                assert (int(match[3]), int(match[4])) == (sum(map(is_sound, cell.replicates)), len(cell.replicates))
+                assert (int(match[3]), int(match[4])) == (sum(map(is_reliable, cell.replicates)), len(cell.replicates))
             held("study page", text)
 
     def examples(self) -> None:
@@ -498,7 +500,7 @@ def judged_of(cells: Iterable[Cell]) -> tuple[int, int]:
 def texts_hold(results: StudyResults) -> None:
     """Captions and notes of the tables for papers and of the terminal."""
     own = [c.rates[0] for c in results.cells if c.coverage.planned and c.rates[0].estimator == results.estimator]
-    bad, (judged, planned) = sum(not is_sound(rate) for rate in own), judged_of(results.cells)
+    bad, (judged, planned) = sum(not is_reliable(rate) for rate in own), judged_of(results.cells)
     markdown = study_table(results, "markdown").replace("\\", "")
     latex = " ".join(study_table(results, "latex").replace("\\", "").split())
     console = Console(file=io.StringIO(), width=4000, no_color=True)
@@ -542,7 +544,7 @@ def methods_hold(
     profile, known = bool(used & {"label-shift", "paper", "em"}), set(tags_of_profile)
     cells = [cell for cell in results.cells if cell.coverage.planned]
     own = [cell.rates[0] for cell in cells]
-    bad = sum(not is_sound(rate) for rate in own)
+    bad = sum(not is_reliable(rate) for rate in own)
     strange = [language_name(tag) for tag in results.languages if tag not in known]
     most = max((len(cell.replicates) for cell in cells), default=0)
 
@@ -557,9 +559,7 @@ def methods_hold(
     assert match is not None
     assert (int(match[1]), int(match[3])) == (len(names), len(results.languages))
     assert re.split(r", | and ", match[2]) == names
-    says(
-        r"Each language's queries were parted into disjoint subsets, one for each seed, and each was asked once", asked
-    )
+    says(r"Each language's queries were split into disjoint subsets, one for each seed, and each was asked once", asked)
     answered = sum(cell.coverage.answered for cell in results.cells)
     judged, planned = judged_of(results.cells)
     match = says(r"Of ([\d,]+) planned responses?, ([\d,]+) exist and ([\d,]+) were judged\.", asked)
@@ -571,7 +571,7 @@ def methods_hold(
     seeds = {rate.seed for cell in results.cells for rate in cell.replicates} - {None}
     match = re.search(r"asked once \(seeds? ([\d, and]+)\)", text)
     assert match is None or seeds <= set(map(int, re.findall(r"\d+", match[1])))
-    says(r"The detector marker@1 held each response against its evidence and marked the words that it took for unsupported, from a confidence of 0\.5\.", when=True)  # fmt: skip
+    says(r"The detector marker@1 compared each response with its evidence and marked the words that it classified as unsupported, from a confidence of 0\.5\.", when=True)  # fmt: skip
     match = says(r"Its error rates were measured on ([\d,]+) responses in (\d+) languages? with gold labels \(SHA-256 of the data 0{12}\)\.", profile)  # fmt: skip
     assert match is None or (number(match[1]), int(match[2])) == (80 * len(known), len(known))
     match = says(r"In (.+?), where these are too few, its error rates over all of these languages were used\.", profile and pooled and strange)  # fmt: skip

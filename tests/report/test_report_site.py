@@ -106,8 +106,8 @@ def test_each_model_in_each_language_stands_with_its_interval_and_unreliable_rat
         for tag, cell in zip(view.languages, cells, strict=True):
             rate = view.rate(model[1], tag)
             assert rate is not None
-            assert ("unreliable" in cell) == (not view.is_sound(rate))
-            assert (f'data-value="{rate.rate!r}"' in cell) == view.is_sound(rate)
+            assert ("unreliable" in cell) == (not view.is_reliable(rate))
+            assert (f'data-value="{rate.rate!r}"' in cell) == view.is_reliable(rate)
     assert len(rows) == len(study.models)
 
 
@@ -120,7 +120,7 @@ def test_figures_can_be_read_by_programs(site: Path, study: StudyResults) -> Non
         rate = view.rate(row["name"], row["on"])
         assert rate is not None
         shown = [float(row[name]) if row[name] else None for name in ("value", "low", "high")]
-        assert shown == ([rate.rate, rate.low, rate.high] if view.is_sound(rate) else [None] * 3)
+        assert shown == ([rate.rate, rate.low, rate.high] if view.is_reliable(rate) else [None] * 3)
     means = {row["name"]: row for row in rows if row["kind"] == "bench" and row["on"] == "mean"}
     for standing in BENCH.standings:
         assert float(means[standing.system]["value"]) == standing.value

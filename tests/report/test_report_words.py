@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from veriglot.records import Pointer, Prediction, Sample, Span, Status, Word
 from veriglot.records.languages import language_name
 from veriglot.report.terminal import line_breaks
-from veriglot.report.text_layout import direction, excerpt, misfits, note_words, printable
+from veriglot.report.text_layout import direction, excerpt, misplaced_parts, note_words, printable
 
 NOTES = (
     "calibration:default", "calibration:none", "language:from_response", "language:unknown_tag",
@@ -156,14 +156,14 @@ def test_notes_of_plug_ins_stay_as_they_are() -> None:
 
 def test_good_predictions_have_no_misfits() -> None:
     for make in (english, arabic, chinese, hebrew):
-        assert misfits(*make()) == []
+        assert misplaced_parts(*make()) == []
 
 
 def test_misfits_are_named() -> None:
     sample = Sample("a", "short")
     spans = (Span(2, 9), Span(0, 2, evidence=(Pointer("p7", 0, 1),)))
     words = (Word(0, 5, 0.1, (Pointer("p9", 0, 4),)), Word(6, 9, 0.1))
-    found = misfits(sample, Prediction("a", Status.SCORED, "d@1", 0.5, spans, words))
+    found = misplaced_parts(sample, Prediction("a", Status.SCORED, "d@1", 0.5, spans, words))
     assert len(found) == 4
     assert "[2, 9)" in found[0]
     assert "'p7'" in found[1]

@@ -11,7 +11,7 @@ from veriglot.pipeline.engine import Description
 from veriglot.rates.proportion import Tallies
 from veriglot.records import Confusion, DataSource, ErrorProfile, Estimator, LanguageProfile, Reliability
 from veriglot.study.config import StudyEntry
-from veriglot.study.rates import Counted, Judging, cell_rates, replicates
+from veriglot.study.rates import CellCounts, ProfiledDetector, cell_rates, replicates
 
 DRAW = np.random.default_rng(3)
 STUDY = StudyEntry(draws=400)
@@ -23,13 +23,15 @@ def profile(detector: str, threshold: float, language: str = "de") -> ErrorProfi
     return ErrorProfile("word", threshold, detector, {language: measured}, measured, DataSource("0", "gold"), "made")
 
 
-def counted(detector: str, threshold: float, given: dict[int | None, int], language: str = "de") -> Counted:
+def counted(detector: str, threshold: float, given: dict[int | None, int], language: str = "de") -> CellCounts:
     seeds: dict[int | None, Tallies] = {}
     for seed in (1, 2):
         units = DRAW.integers(30, 60, 40)
         seeds[seed] = Tallies(DRAW.binomial(units, 0.2), units, np.arange(40))
-    judging = Judging(Description(detector, "", threshold, detector), profile(detector, threshold, language), STUDY)
-    return Counted("kiln", "de", judging, seeds, None, given)
+    judging = ProfiledDetector(
+        Description(detector, "", threshold, detector), profile(detector, threshold, language), STUDY
+    )
+    return CellCounts("kiln", "de", judging, seeds, None, given)
 
 
 BOTH: dict[int | None, int] = {1: 40, 2: 40}
@@ -40,7 +42,7 @@ def test_the_signature_of_a_mean_names_every_detector_threshold_and_profile() ->
     line = cell_rates(parts, [Estimator.LABEL_SHIFT])[0].rate.signature
     stated = dict(part.split(":", 1) for part in line.split("|"))
     assert (stated["mean_of"], stated["detector"], stated["threshold"]) == ("2", "first@1+second@2", "0.5+0.3")
-    assert stated["profile"] == "+".join(str(part.judging.profile_hash) for part in parts)
+    assert stated["profile"] == "+".join(str(part.detector.profile_hash) for part in parts)
     assert (stated["estimator"], stated["draws"]) == ("label-shift", "400")
 
 

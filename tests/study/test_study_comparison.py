@@ -13,7 +13,7 @@ from veriglot.pipeline.engine import Description
 from veriglot.rates.proportion import Tallies
 from veriglot.records import Estimator, Reliability
 from veriglot.study.config import Config, StudyEntry
-from veriglot.study.rates import Counted, Judging, ProfileComparison, Rated, cell_rates, replicates
+from veriglot.study.rates import CellCounts, ProfileComparison, ProfiledDetector, RatedCell, cell_rates, replicates
 from veriglot.study.results import Model, comparisons, correlations, ranks
 
 if TYPE_CHECKING:
@@ -25,16 +25,16 @@ STUDY = StudyEntry(estimator=Estimator.RAW, estimators=(), draws=400)
 MODELS = [Model("small", "Finch", 1.0), Model("large", "Finch", 9.0)]
 
 
-def rated(model: str, language: str, share: float, queries: range = range(40), seeds: int = 4) -> Rated:
+def rated(model: str, language: str, share: float, queries: range = range(40), seeds: int = 4) -> RatedCell:
     draw = np.random.default_rng([len(model), ord(language[0]), len(queries)])
     tallies = {}
     for seed in range(seeds):
         units = draw.integers(30, 60, len(queries))
         tallies[seed] = Tallies(draw.binomial(units, share), units, np.array(queries))
-    judging = Judging(Description("marker@1", "", 0.5, "marker"), None, STUDY)
-    counted = (Counted(model, language, judging, dict(tallies), None, dict.fromkeys(tallies, len(queries))),)
+    judging = ProfiledDetector(Description("marker@1", "", 0.5, "marker"), None, STUDY)
+    counted = (CellCounts(model, language, judging, dict(tallies), None, dict.fromkeys(tallies, len(queries))),)
     made = cell_rates(counted, [Estimator.RAW])
-    return Rated(counted, made, replicates(counted, Estimator.RAW))
+    return RatedCell(counted, made, replicates(counted, Estimator.RAW))
 
 
 @pytest.fixture
@@ -42,15 +42,15 @@ def study(tmp_path: Path) -> Config:
     return Config(path=tmp_path / "study.toml", study=STUDY)
 
 
-def cells(share: Callable[[str, str], float]) -> dict[tuple[str, str], Rated]:
+def cells(share: Callable[[str, str], float]) -> dict[tuple[str, str], RatedCell]:
     return {(model.name, tag): rated(model.name, tag, share(model.name, tag)) for model in MODELS for tag in LANGUAGES}
 
 
-def doubtful(cell: Rated) -> Rated:
+def doubtful(cell: RatedCell) -> RatedCell:
     """The same, in which the data support nothing."""
     change = {"status": Reliability.UNRELIABLE, "reason": "it cannot be told"}
     made = tuple(type(one)(msgspec.structs.replace(one.rate, **change), one.draws, one.value) for one in cell.made)
-    return Rated(cell.counted, made, tuple(msgspec.structs.replace(rate, **change) for rate in cell.replicates))
+    return RatedCell(cell.counted, made, tuple(msgspec.structs.replace(rate, **change) for rate in cell.replicates))
 
 
 def test_a_language_without_a_rate_of_both_leaves_the_test_of_size_to_the_others(study: Config) -> None:
@@ -101,7 +101,7 @@ def test_rates_by_two_profiles_are_correlated_over_the_cells_that_have_both(stud
         rates = [msgspec.structs.replace(whole.made[0].rate, rate=value) for value in pair]
         if cell == ("large", "fr"):
             rates[1] = msgspec.structs.replace(rates[1], status=Reliability.UNRELIABLE, reason="doubt")
-        both[cell] = Rated(whole.counted, whole.made, whole.replicates, (ProfileComparison(*rates, None, None),))
+        both[cell] = RatedCell(whole.counted, whole.made, whole.replicates, (ProfileComparison(*rates, None, None),))
     (row,) = (row for row in correlations(study, [], {}, {}, [], both) if row.of == "cells")
     assert row.r == pytest.approx(stats.pearsonr([0.12, 0.17, 0.2], [0.1, 0.2, 0.15]).statistic)
     assert (row.points, row.name) == (3, "rate by compare_profile of marker@1")

@@ -71,7 +71,7 @@ def test_languages_are_known_by_any_name(folder: Path) -> None:
 
 def test_paths_are_relative_to_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir("/")
-    assert read(folder, GIVEN + DETECTOR).place("responses.jsonl").exists()
+    assert read(folder, GIVEN + DETECTOR).resolve("responses.jsonl").exists()
 
 
 REFUSED = [

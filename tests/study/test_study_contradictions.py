@@ -17,8 +17,8 @@ from veriglot.records import Confusion, DataSource, ErrorProfile, Estimator, Lan
 from veriglot.study.config import StudyEntry
 from veriglot.study.rates import (
     CONTRADICTS,
-    Counted,
-    Judging,
+    CellCounts,
+    ProfiledDetector,
     _labels_needed,
     _without_contradictions,
     cell_rates,
@@ -39,7 +39,7 @@ def profile(draw: np.random.Generator, tpr: float, fpr: float) -> ErrorProfile:
     return ErrorProfile("word", 0.5, "d@1", {"es": language}, language, DataSource("0" * 64, "gold"), "x")
 
 
-def cell(seed: int, marked: float, unsupported: float, labelled: int, tpr: float = 0.7, fpr: float = 0.1) -> Counted:
+def cell(seed: int, marked: float, unsupported: float, labelled: int, tpr: float = 0.7, fpr: float = 0.1) -> CellCounts:
     draw = np.random.default_rng(seed)
     n, size = 80, 40
     marks = draw.binomial(size, draw.beta(4 * marked, 4 * (1 - marked), n))
@@ -47,8 +47,8 @@ def cell(seed: int, marked: float, unsupported: float, labelled: int, tpr: float
     table[:, 15], table[:, 3] = marks, size - marks
     tallies = Tallies(marks, np.full(n, size), np.arange(n), table)
     labels = Labels(draw.binomial(size, unsupported, labelled), np.arange(labelled)) if labelled else None
-    judging = Judging(Description("d@1", "", 0.5, "d@1"), profile(draw, tpr, fpr), StudyEntry(draws=400))
-    return Counted("m", "es", judging, {None: tallies}, labels, {None: n})
+    judging = ProfiledDetector(Description("d@1", "", 0.5, "d@1"), profile(draw, tpr, fpr), StudyEntry(draws=400))
+    return CellCounts("m", "es", judging, {None: tallies}, labels, {None: n})
 
 
 def disjoint(first: tuple[float | None, float | None], second: tuple[float | None, float | None]) -> bool:
@@ -82,7 +82,7 @@ def test_no_two_reliable_rates_are_disjoint(
             assert not disjoint((rate.low, rate.high), (by_labels.low, by_labels.high))
 
 
-def by_name(counted: Counted, *estimators: Estimator) -> dict[Estimator, Rate]:
+def by_name(counted: CellCounts, *estimators: Estimator) -> dict[Estimator, Rate]:
     return {made.rate.estimator: made.rate for made in cell_rates([counted], estimators)}
 
 

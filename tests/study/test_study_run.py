@@ -16,7 +16,7 @@ from veriglot.formats.reader import read
 from veriglot.llm.client import ModelError
 from veriglot.records import Annotation, Kind, Rate, Reliability, Span, encode
 from veriglot.study.config import Folder, load
-from veriglot.study.responses import rehearse
+from veriglot.study.responses import study_cost
 from veriglot.study.results import StudyResults
 from veriglot.study.run import status
 
@@ -292,7 +292,7 @@ def test_a_profile_is_refused_before_a_model_is_asked(tmp_path: Path) -> None:
         make(study, tmp_path / "run")
     assert not (tmp_path / "run" / "responses").exists()
     with pytest.raises(InputError, match="not valid JSON"):
-        rehearse(load(study), Folder(tmp_path / "dry"))
+        study_cost(load(study), Folder(tmp_path / "dry"))
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from veriglot.errors import InputError, UnknownNameError
 from veriglot.metrics.scores import bin_of, coarse_bin
 from veriglot.records import CONFIDENCE_BINS, Evidence, Generator, Prediction, Sample, Span, Status, Word
-from veriglot.study.rates import Group, Key, Tallying, histogram_of, query_of, together
+from veriglot.study.rates import Group, Key, ResponseCounter, histogram_of, merge_groups, query_of
 
 TEXT = "The bridge opened in 1897, they say."
 WORDS = [(0, 3), (4, 10), (11, 17), (18, 20), (21, 25), (27, 31), (32, 35)]
@@ -29,13 +29,13 @@ def scored(
     return Prediction(name, Status.SCORED, "made-up@1", score=0.5, spans=marked, words=words, **more)  # type: ignore[arg-type]
 
 
-def only(tallying: Tallying) -> Group:
+def only(tallying: ResponseCounter) -> Group:
     (group,) = tallying.groups.values()
     return group
 
 
 def counted(unit: str, told: Sample, prediction: Prediction) -> tuple[int, int]:
-    tallying = Tallying(unit)
+    tallying = ResponseCounter(unit)
     tallying.add(told, prediction)
     tallies = only(tallying).tallies
     return int(tallies.marked[0]), int(tallies.units[0])
@@ -63,7 +63,7 @@ def test_characters_in_a_span_are_marked(spans: list[tuple[int, int]]) -> None:
 
 @given(st.lists(st.floats(0.001, 0.999).filter(lambda c: c * CONFIDENCE_BINS % 1 > 1e-9), min_size=7, max_size=7))
 def test_words_are_counted_by_confidence(confidences: list[float]) -> None:
-    tallying = Tallying("word")
+    tallying = ResponseCounter("word")
     tallying.add(sample(), scored(confidences=confidences))
     found = only(tallying).tallies.confidences
     assert found is not None
@@ -87,7 +87,7 @@ def test_bins_are_those_that_a_profile_counts_in(more: list[float]) -> None:
 
 
 def test_characters_have_the_confidence_of_their_word() -> None:
-    tallying = Tallying("char")
+    tallying = ResponseCounter("char")
     tallying.add(sample(), scored(confidences=[0.0, 0.93, 0.0, 0.0, 0.52, 0.0, 0.0]))
     found = only(tallying).tallies.confidences
     assert found is not None
@@ -95,7 +95,7 @@ def test_characters_have_the_confidence_of_their_word() -> None:
 
 
 def test_confidences_are_left_out_where_not_all_predictions_have_them() -> None:
-    tallying = Tallying("word")
+    tallying = ResponseCounter("word")
     tallying.add(sample("a"), scored("a", confidences=[0.1] * 7))
     tallying.add(sample("b"), scored("b"))
     tallies = only(tallying).tallies
@@ -104,7 +104,7 @@ def test_confidences_are_left_out_where_not_all_predictions_have_them() -> None:
 
 
 def test_what_was_not_judged_is_counted_and_not_clean() -> None:
-    tallying = Tallying("word", ids=True)
+    tallying = ResponseCounter("word", ids=True)
     tallying.add(sample("a"), scored("a", [(4, 10)]))
     tallying.add(sample("b"), Prediction("b", Status.NO_EVIDENCE, "made-up@1", reason="there is none"))
     tallying.add(sample("c"), Prediction("c", Status.FAILED, "made-up@1", reason="it broke"))
@@ -116,7 +116,7 @@ def test_what_was_not_judged_is_counted_and_not_clean() -> None:
 
 
 def test_groups_are_models_languages_and_seeds() -> None:
-    tallying = Tallying("word")
+    tallying = ResponseCounter("word")
     for number, (name, seed, language, found) in enumerate(
         [
             ("m", 1, "en", None),
@@ -156,13 +156,13 @@ def test_without_a_query_the_same_question_and_evidence_are_one_cluster() -> Non
 
 
 def test_joined_groups_are_as_one() -> None:
-    parts = [Tallying("word", ids=True) for _ in range(2)]
-    whole = Tallying("word", ids=True)
+    parts = [ResponseCounter("word", ids=True) for _ in range(2)]
+    whole = ResponseCounter("word", ids=True)
     for number in range(6):
         told, prediction = sample(str(number)), scored(str(number), [(0, 3 + number)], [number / 6] * 7)
         parts[number // 3].add(told, prediction)
         whole.add(told, prediction)
-    joined, once = together(only(part) for part in parts), only(whole)
+    joined, once = merge_groups(only(part) for part in parts), only(whole)
     assert joined.ids == once.ids == list("012345")
     assert joined.statuses == once.statuses
     for name in ("marked", "units", "cluster", "confidences"):
@@ -176,13 +176,13 @@ def test_an_empty_response_has_no_units() -> None:
 
 def test_a_prediction_of_another_response_is_refused() -> None:
     with pytest.raises(InputError, match="cannot be compared with"):
-        Tallying("word").add(sample("a"), scored("b"))
+        ResponseCounter("word").add(sample("a"), scored("b"))
 
 
 @pytest.mark.parametrize("unit", ["word", "char"])
 @pytest.mark.parametrize("confidences", [None, [0.1] * 7])
 def test_marks_beyond_the_end_are_refused(unit: str, confidences: list[float] | None) -> None:
-    tallying = Tallying(unit)
+    tallying = ResponseCounter(unit)
     with pytest.raises(InputError, match="in a response of 20 code points"):
         tallying.add(sample(response=TEXT[:20]), scored(spans=[(4, 30)], confidences=confidences))
     assert not tallying.groups, "nothing of it is counted"
@@ -190,4 +190,4 @@ def test_marks_beyond_the_end_are_refused(unit: str, confidences: list[float] | 
 
 def test_unknown_units_are_refused() -> None:
     with pytest.raises(UnknownNameError):
-        Tallying("syllable")
+        ResponseCounter("syllable")

@@ -207,7 +207,7 @@ def test_a_404_of_a_wrong_address_is_an_error() -> None:
 def test_errors_of_the_api_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with WikiServer([page(1)]) as server:
         wiki = wikipedia(server)
-        monkeypatch.setitem(api._FIXED, "formatversion", "1")
+        monkeypatch.setitem(api._COMMON_PARAMS, "formatversion", "1")
         with pytest.raises(HttpError, match="Only JSON of version 2") as raised:
             list(wiki.titles(["Mühle 1"]))
         assert "(badvalue)" in raised.value.message

@@ -1,4 +1,4 @@
-"""A bench file: its tables as records, read and checked, and the groups of its languages."""
+"""A bench file: its tables as records, read and validated, and the groups of its languages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["ALL", "Config", "DataEntry", "SystemEntry", "load", "scopes"]
 
 
-# The tables of a bench file, as records: what may stand in it, with its defaults.
+# The tables of a bench file, as records with defaults.
 
 
 Paths = str | tuple[str, ...]
@@ -47,17 +47,18 @@ class BenchEntry(StrictRecord):
     Attributes:
         title: heading of the leaderboard; None for the name of the file.
         measures: names of `metrics.measures.ITEM_MEASURES`, in the order of the tables; empty for the usual ones.
-        rank_by: the measure that systems are sorted and compared by, at the levels that have it; None, and at others:
-            `mcc`, or `type_accuracy` of responses that cannot be told apart otherwise, for all are unsupported.
-        baseline: the system (its label) that others are held against; None for the first that can be made.
-        thresholds: what a threshold is tuned on: the dev samples of each `language` (HAT), or of the whole `data` set.
+        rank_by: the measure that systems are sorted and compared by, at the levels that have it; None, and at other
+            levels: `mcc`, or `type_accuracy` for responses that are all unsupported.
+        baseline: the system (its label) that others are compared with; None for the first that can be loaded.
+        thresholds: a threshold is tuned on the dev samples of each `language` (HAT), or of the whole `data` set.
         correction: of the p-values of a level, for all its tests together: `romano-wolf` (by their resamples), `holm`
             or `bh`.
         groups: groupings of languages, for win rates and correlations; see `GROUPINGS`.
-        seed: of the bootstrap, and of what limits draw.
+        seed: of the bootstrap, and of the sampling by `limit`.
         resamples: of the bootstrap; 0 for no intervals.
         unit: what level `word` counts: `word`, `char` or `hf:<tokenizer>`.
-        errors: how many false alarms, and how many misses, of a system in a language of a data set are listed.
+        errors: how many false positives, and how many false negatives, are listed of a system in a language of a data
+            set.
     """
 
     title: str | None = None
@@ -78,23 +79,23 @@ class DataEntry(StrictRecord):
 
     Attributes:
         name: in every table.
-        path: files or folders of it; those of the test part where `dev` names others.
+        path: its files or folders; only the test part if `dev` names others.
         dev: files or folders of the dev part; None to take a share of `path`.
-        dev_share: share of the texts that are for tuning, by a hash of the text, below 1. None are where the labels
-            call all, or nothing, unsupported.
+        dev_share: share of the texts for tuning, chosen by a hash of the text, below 1; no texts if the labels call all
+            items, or none, unsupported.
         format: of the files; None to recognise it.
-        language: of samples that state none.
-        columns: part of a sample to the column that holds it, as --map has it.
+        language: of samples without one.
+        columns: part of a sample to its column, as for --map.
         languages: only these; empty for all.
         levels: `word`, `fact`, `sentence` or `response`, any of them.
         annotator: whose labels count; see `bench.items`.
-        drop_flags: flags of annotators whose samples are dropped; `source` for all that tell of a faulty source.
-        limit: the most test samples of each language, drawn by a hash of their texts; None for all.
-        dev_limit: the most dev samples of each language; None for all.
+        drop_flags: flags of annotators whose samples are dropped; `source` for all flags of a faulty source.
+        limit: maximum number of test samples of each language, drawn by a hash of their texts; None for all.
+        dev_limit: maximum number of dev samples of each language; None for all.
         license: as its publisher states it, for readers.
-        seen: systems (labels) whose training held it: their figures are marked, and the data is in no mean and win
-            rate.
-        note: what a reader must know of it.
+        seen: systems (labels) that were trained on this data: their figures are marked, and the data is in no mean and
+            no win rate.
+        note: what a reader must know about it.
     """
 
     name: str
@@ -116,19 +117,21 @@ class DataEntry(StrictRecord):
 
 
 class SystemEntry(StrictRecord):
-    """`[[systems]]`: one detector, one scorer, or predictions made elsewhere.
+    """`[[systems]]`: one detector, one scorer, or predictions from files.
 
     Attributes:
         detector: its name, as for `veriglot detect --detector`.
-        scorer: its name, as for `veriglot.load_scorer`; `pairwise:NAME` holds responses against their sisters.
-        predictions: files of predictions that were made elsewhere, joined with the samples by id.
+        scorer: its name, as for `veriglot.load_scorer`; `pairwise:NAME` compares responses with the other responses to
+            the same input.
+        predictions: files of predictions, joined with the samples by id.
         label: its name in every table; None for `detector` or `scorer`, or the name of the first file of predictions.
-        data: names of the data sets that it judges; empty for all.
-        options: further options of it.
-        threshold: its own threshold in its own numbers: for a detector the confidence from which a word is marked, for
-            a scorer the number from which a response is. None for the detector's own, and for none of a scorer.
-        price_in: what a million tokens of prompts cost, in any currency.
-        price_out: what a million tokens of replies cost.
+        data: names of the data sets that it scores; empty for all.
+        options: its other options.
+        threshold: its own threshold, in its own scores: for a detector the confidence from which a word is marked, for
+            a scorer the score from which a response is. None for the detector's default, and for no threshold of a
+            scorer.
+        price_in: price of a million prompt tokens, in any currency.
+        price_out: price of a million reply tokens.
     """
 
     detector: str | None = None
@@ -148,7 +151,7 @@ class SystemEntry(StrictRecord):
 
     @property
     def made_by(self) -> str:
-        """The name that it is loaded by, or the names of its files."""
+        """The name that loads it, or the names of its files."""
         return self.detector or self.scorer or ", ".join(Path(path).name for path in self.files)
 
     @property
@@ -157,7 +160,7 @@ class SystemEntry(StrictRecord):
         return self.label or self.detector or self.scorer or (Path(self.files[0]).name if self.files else "")
 
     def judges(self, data: str) -> bool:
-        """Whether it is asked about a data set."""
+        """Whether it scores a data set."""
         return not self.data or data in self.data
 
 
@@ -170,11 +173,11 @@ class Entries(StrictRecord):
     groups: dict[str, tuple[str, ...]] = {}
 
 
-# Groups of languages that figures are averaged and win rates counted within: by script, family and resourcedness.
+# Groups of languages for averages and win rates: by script, family and resourcedness.
 #
-# By script as HAT groups them (section 4.3.2): Latin or not, with English in both, since one side of each of its pairs
-# is English; so a pair is Latin where both its languages are. By resourcedness as Kang et al. do (its table of
-# reference-based metrics), for the 19 languages that it groups; the table is a data file beside this one.
+# By script as in HAT (section 4.3.2): Latin or not. One side of each HAT pair is English, so a pair is Latin if both
+# its languages are. By resourcedness as in Kang et al. (its table of reference-based metrics), for their 19 languages;
+# the table is a data file in this folder.
 
 
 ALL = "all"
@@ -189,7 +192,7 @@ def resource_groups() -> dict[str, tuple[str, ...]]:
 
 
 def script_group(*tags: str) -> str | None:
-    """`latin` where every language is written in Latin script, otherwise `non_latin`; None where one is not known."""
+    """`latin` if every language is written in Latin script, otherwise `non_latin`; None if a language is not known."""
     known = [entry for tag in tags if (entry := find_language(tag))]
     if not known or len(known) < len(tags):
         return None
@@ -197,7 +200,7 @@ def script_group(*tags: str) -> str | None:
 
 
 def resources(*tags: str) -> str | None:
-    """`high`, `middle` or `low` after Kang et al., the lowest of the languages; None where one is not among its 19."""
+    """`high`, `middle` or `low` after Kang et al., the lowest of the languages; None if one is not among its 19."""
     groups = resource_groups()
     order = list(groups)
     levels = [index for tag in tags for index, name in enumerate(order) if base_tag(tag) in groups[name]]
@@ -227,12 +230,12 @@ def scopes(
     Args:
         cells: name of a cell to the tags of its languages: one, or those of the evidence and the response.
         by: groupings of `GROUPINGS`.
-        own: further groups, by name, of languages: a cell belongs to one where all its languages do. Languages may be
+        own: further groups of languages, by name; a cell belongs to a group if all its languages do. Languages may be
             given as `language` takes them.
 
     Returns:
-        `all` first, then the groups that have any cell, in a fixed order. A cell whose language a grouping does not
-        know is in none of its groups.
+        `all` first, then the groups that have any cell, in a fixed order. A cell is in no group of a grouping that does
+        not know its language.
 
     Raises:
         UnknownNameError: no such grouping, or no such language in `own`.
@@ -254,7 +257,7 @@ def scopes(
     return result
 
 
-# The measures that are taken where the file names none: HAT's and Kang et al.'s, and AUROC.
+# The default measures: HAT's and Kang et al.'s, and AUROC.
 _OF_WORDS = ("f1", "precision", "recall", "mcc", "auroc", "auc_pr_nonfactual")
 _OF_RESPONSES = (
     "f1", "precision", "recall", "mcc", "accuracy", "auroc", "auc_pr_factual", "auc_pr_nonfactual", "pearson_support",
@@ -263,7 +266,7 @@ _OF_RESPONSES = (
 
 
 class Config(Entries, kw_only=True):
-    """A bench file with its place; of data without a file, their place."""
+    """A bench file with its path; for data without a bench file, the path of the data."""
 
     path: Path
 
@@ -273,19 +276,19 @@ class Config(Entries, kw_only=True):
         return self.bench.title or self.path.stem
 
     def measures(self, level: str) -> tuple[str, ...]:
-        """The measures at a level; the one that systems are sorted by is always among them."""
+        """The measures at a level; always includes the one that systems are sorted by."""
         rank_by = self.rank_by(level)
         names = self.bench.measures or (_OF_WORDS if level == "word" else _OF_RESPONSES)
         names = tuple(name for name in names if name != TYPES or level == "response")
         return names if rank_by in names else (rank_by, *names)
 
     def rank_by(self, level: str) -> str:
-        """The measure that systems are sorted by at a level, unless labels leave types alone to rank by."""
+        """The measure that systems are sorted by at a level, unless only types can be compared."""
         named = self.bench.rank_by
         return "mcc" if named is None or (named == TYPES and level != "response") else named
 
-    def places(self, paths: Paths) -> list[Path]:
-        """Where the paths of a data set, or of predictions, lead."""
+    def resolve_all(self, paths: Paths) -> list[Path]:
+        """The paths of a data set, or of predictions, relative to the bench file."""
         return paths_in(self.path.parent, paths)
 
 
@@ -301,12 +304,12 @@ def load(
     Args:
         path: the file; or, with `systems`, a file or folder of labelled samples.
         systems: names of detectors and scorers, or files of predictions; None for those of the bench file.
-        limit: the most test and dev samples of each language, for a trial; None for what the file says.
-        columns: those of data sets that state neither columns nor a format.
+        limit: maximum number of test and dev samples of each language, for a trial; None for the bench file's.
+        columns: of data sets that state neither columns nor a format.
 
     Raises:
-        InputError: it is no TOML, a key is unknown (with the nearest that are known), missing or of a wrong kind, or
-            values do not go together; a file that it names does not exist.
+        InputError: it is not TOML; a key is unknown (the message names similar ones), missing or of a wrong type;
+            values do not go together; or a file that it names does not exist.
     """
     with errors_of(path):
         bench = read_toml_records(path, Entries, "bench") if systems is None else _of_data(path, systems, columns or {})
@@ -331,12 +334,12 @@ def load(
 
 
 def _of_data(path: Path, systems: Sequence[str], columns: Mapping[str, str]) -> Entries:
-    """A bench of one data set; levels are those that its labels tell of."""
+    """A bench of one data set, with the levels that its labels have."""
     from veriglot.formats.reader import read_rows
 
     require(path.exists(), "there is no such file or folder", "data", "Check the path.")
     rows = (row for row in read_rows(path, labelled=True, columns=columns) if isinstance(row, Sample))
-    of_words = any(_tells_words(sample) for sample in rows)
+    of_words = any(_has_word_labels(sample) for sample in rows)
     entries = []
     for name in systems:
         known = [*DETECTORS.names(), *SCORERS.names()]
@@ -350,8 +353,8 @@ def _of_data(path: Path, systems: Sequence[str], columns: Mapping[str, str]) -> 
     return Entries(data=(DataEntry(name=path.stem, path=path.name, levels=levels),), systems=tuple(entries))
 
 
-def _tells_words(sample: Sample) -> bool:
-    """Whether its labels say something else of some words than of others, or nothing is marked."""
+def _has_word_labels(sample: Sample) -> bool:
+    """Whether its labels differ between words, or nothing is marked."""
     people = [each for each in labelled(sample) if each.kind is Kind.HUMAN] or labelled(sample)
     whole = (0, len(sample.response))
     return any(

@@ -1,8 +1,8 @@
-"""Labelled data sets: split into development and test parts, and their statistics as papers print them.
+"""Labelled data sets: their development and test parts, and their statistics as papers print them.
 
-Texts that hang together stay together: samples that share a response, a group that the source names, or a piece of
-evidence are one text, on one side of the split and drawn as one by the bootstrap. The split is by a hash of the text,
-so a row that is added moves no other.
+Dependent samples form one text: samples that share a response, a group that the source names, or a piece of evidence.
+A text is on one side of the split and is resampled as one by the bootstrap. The split is by a hash of the text, so a
+new row moves no other row.
 """
 
 from __future__ import annotations
@@ -49,20 +49,21 @@ _DEV, _TEST = "dev", "test"
 
 
 class DataSet(Record):
-    """A data set as it is used.
+    """A data set in a bench.
 
     Attributes:
-        entry: what the bench file says of it.
-        test: labelled samples that figures stand on, in order; every sample where none has labels.
-        dev: labelled samples that thresholds are tuned on.
+        entry: its table in the bench file.
+        test: labelled samples for the figures, in order; every sample if none has labels.
+        dev: labelled samples for tuning thresholds.
         texts: id of a sample to the text that it belongs to.
-        bad_rows: rows that could not be read.
-        unlabelled: samples without labels of the annotator.
-        split: how dev and test were parted, in words.
+        bad_rows: number of rows that could not be read.
+        unlabelled: number of samples without labels of the annotator.
+        split: how dev and test were split, in words.
         labelled: whether there are labels at all.
-        makers: names of the model that made the labels; empty where people did.
-        aside: models whose annotations of samples without other labels are no labels, since no `annotator` names them.
-        flagged: what is to be said of samples with flags; see `metrics.reference.FlagFilter`.
+        makers: names of the models that made the labels; empty if people did.
+        unnamed_models: models whose annotations of samples without other labels do not count, since no `annotator`
+            names them.
+        flagged: sentences about samples with flags; see `metrics.reference.FlagFilter`.
     """
 
     entry: DataEntry
@@ -74,22 +75,22 @@ class DataSet(Record):
     split: str
     labelled: bool = True
     makers: frozenset[str] = frozenset()
-    aside: tuple[str, ...] = ()
+    unnamed_models: tuple[str, ...] = ()
     flagged: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, entry: DataEntry, config: Config) -> DataSet:
-        """Read, choose and part a data set. One without a single label is not parted: there is nothing to tune on.
+        """Read, filter and split a data set. If nothing is labelled it is not split, since there is nothing to tune on.
 
         Raises:
-            InputError: a file cannot be read at all, it holds no sample of the languages, none has labels of the
+            InputError: a file cannot be read at all, it has no sample of the languages, none has labels of the
                 annotator that is named, or all that have some are for tuning.
-            UsageError: the labels cannot be chosen without a name of their annotator.
+            UsageError: several annotators labelled it, and none is named.
         """
         seen, bad, flags = SeenIds(), 0, FlagFilter(entry.drop_flags, entry.annotator)
         rows: dict[str, list[Sample]] = {}
         for part, paths in ((_TEST, entry.path), (_DEV, entry.dev or ())):
-            every = list(_rows(config.places(paths), entry, seen))
+            every = list(_rows(config.resolve_all(paths), entry, seen))
             rows[part] = [row for row in every if not isinstance(row, FailedRow)]
             bad += len(every) - len(rows[part])
         chosen = {part: list(filter(flags.admits, _wanted(samples, entry))) for part, samples in rows.items()}
@@ -103,12 +104,12 @@ class DataSet(Record):
             return _unlabelled(entry, config, chosen, bad, flags)
         if not with_labels[_TEST]:
             raise _no_labels(entry, config, rows[_TEST], chosen[_TEST], flags)
-        alike = _alike(with_labels[_TEST], entry)
+        alike = _constant_label(with_labels[_TEST], entry)
         if entry.dev is None and alike is not None:
             test, dev = with_labels[_TEST], list[Sample]()
             split = f"none for tuning: the labels call {alike} unsupported"
         elif entry.dev is None:
-            test, dev = _parted(with_labels[_TEST], texts, entry.dev_share)
+            test, dev = _split(with_labels[_TEST], texts, entry.dev_share)
             split = f"{entry.dev_share:.0%} of the texts for tuning, by a hash of the text"
         else:
             tuning = {texts[sample.id] for sample in with_labels[_DEV]}
@@ -134,7 +135,7 @@ class DataSet(Record):
             unlabelled,
             split,
             makers=made_by([*test, *dev], entry.annotator) if entry.annotator else frozenset(),
-            aside=_aside(chosen, entry),
+            unnamed_models=_unnamed_models(chosen, entry),
             flagged=flags.notes(),
         )
 
@@ -145,11 +146,11 @@ class DataSet(Record):
 
     @property
     def samples(self) -> tuple[Sample, ...]:
-        """Test, then dev: the order in which systems judge them."""
+        """Test, then dev: the order in which systems score them."""
         return self.test + self.dev
 
     def hashed(self) -> str:
-        """SHA-256 of everything that is judged, with its labels and its place in the split."""
+        """SHA-256 of all samples, with their labels and their part of the split."""
         return digest([encode(sample) for sample in self.test] + [_DEV] + [encode(sample) for sample in self.dev])
 
     def statistics(self) -> dict[str, float]:
@@ -158,22 +159,22 @@ class DataSet(Record):
         return {name: value for name, value in row.items() if value is not None}
 
     def notes(self) -> list[str]:
-        """What a reader must know of flagged samples, and of models that labelled it, a sentence each."""
+        """What a reader must know about flagged samples, and about models that labelled it, a sentence each."""
         notes = [f"{self.name}: {note}." for note in self.flagged]
         if self.makers:
             notes.append(
                 f"{self.name}: its labels were made by a model, {self.entry.annotator}, and by no person: figures say"
                 " how far systems agree with it, not how often they are right."
             )
-        if self.aside:
+        if self.unnamed_models:
             notes.append(
-                f"{self.name}: annotations of models ({', '.join(self.aside)}) are no labels where nobody else labelled"
-                " a sample; `annotator` in the bench file makes them labels by name."
+                f"{self.name}: annotations of models ({', '.join(self.unnamed_models)}) are no labels where"
+                " nobody else labelled a sample; `annotator` in the bench file makes them labels by name."
             )
         return notes
 
     def pairs(self) -> dict[str, tuple[str, ...]]:
-        """Tag of the response's language to all languages that its samples are in: in translations the source's too."""
+        """Tag of the response's language to all languages of its samples; for translations with the source's."""
         result = defaultdict[str, set[str]](set)
         for sample in self.test:
             tag = tag_of(sample.language)
@@ -181,8 +182,8 @@ class DataSet(Record):
         return {tag: (tag, *sorted(others - {tag})) for tag, others in sorted(result.items())}
 
 
-def _alike(samples: Sequence[Sample], entry: DataEntry) -> str | None:
-    """What the labels call unsupported: `all`, or `nothing`; None where that is not so of every item."""
+def _constant_label(samples: Sequence[Sample], entry: DataEntry) -> str | None:
+    """Whether the labels call `all` items, or `nothing`, unsupported; None if they differ."""
     seen = set()
     for sample in samples:
         labels, rated = reference(sample, entry.annotator), response_label(sample, entry.annotator)
@@ -195,10 +196,10 @@ def _alike(samples: Sequence[Sample], entry: DataEntry) -> str | None:
 
 
 def has_labels(sample: Sample, annotator: str | None) -> bool:
-    """Whether spans are labelled, or the response is; a model's labels count by its own name alone.
+    """Whether spans or the response are labelled; a model's labels count only if `annotator` names it.
 
-    Published silver is fair ground where everybody knows that it is silver. What a detector marked and somebody put
-    into the data is not a reference by itself: held against its own marks, every detector is perfect.
+    Published silver labels count, since they are known to be silver. A detector's marks that somebody put into the data
+    are no reference by themselves: measured on its own marks, every detector is perfect.
     """
     named = annotator is not None and annotator not in COMBINED
     rated = response_label(sample, annotator)
@@ -208,8 +209,8 @@ def has_labels(sample: Sample, annotator: str | None) -> bool:
     return rated is not None or reference(sample, annotator) is not None
 
 
-def _aside(chosen: dict[str, list[Sample]], entry: DataEntry) -> tuple[str, ...]:
-    """The models that labelled samples which nobody else did, where the bench file names no annotator."""
+def _unnamed_models(chosen: dict[str, list[Sample]], entry: DataEntry) -> tuple[str, ...]:
+    """The models whose labels are a sample's only ones, if the bench file names no annotator."""
     names = {
         annotation.annotator
         for samples in chosen.values()
@@ -229,21 +230,29 @@ def _unlabelled(
     test = _limited(samples, texts, entry.limit, config.bench.seed)
     split = f"no labels, so nothing is tuned{_dropped(flags)}"
     split += f"; at most {entry.limit} samples a language" if entry.limit is not None else ""
-    aside = _aside(chosen, entry)
     return DataSet(
-        entry, tuple(test), (), texts, bad_rows, len(samples), split, labelled=False, aside=aside, flagged=flags.notes()
+        entry,
+        tuple(test),
+        (),
+        texts,
+        bad_rows,
+        len(samples),
+        split,
+        labelled=False,
+        unnamed_models=_unnamed_models(chosen, entry),
+        flagged=flags.notes(),
     )
 
 
 def _dropped(flags: FlagFilter) -> str:
-    """What the words on the split say of samples that were dropped."""
+    """The part of `split` about dropped samples."""
     return f"; {flags.total} samples dropped, flagged {' or '.join(flags.drop)}" if flags.drop else ""
 
 
 def _no_labels(
     entry: DataEntry, config: Config, rows: Sequence[Sample], chosen: Sequence[Sample], flags: FlagFilter
 ) -> InputError:
-    """The error of a data set without a sample to measure on, with what there is instead."""
+    """The error for a data set without a sample to measure on, with what it has instead."""
     reason, remedy = "no sample has labels", "Say where they are: --map label=COLUMN, or spans=COLUMN for marked parts."
     if flags.total and not chosen:
         reason, remedy = flags.notes()[0], "Take flags out of drop_flags."
@@ -255,7 +264,7 @@ def _no_labels(
         if names:
             reason = f"no sample has labels of {entry.annotator!r}"
             remedy = f"Its annotators are {', '.join(names)}."
-    return InputError(reason, remedy, path=str(config.places(entry.path)[0]), field=f"data {entry.name!r}")
+    return InputError(reason, remedy, path=str(config.resolve_all(entry.path)[0]), field=f"data {entry.name!r}")
 
 
 def _rows(paths: Sequence[Path], entry: DataEntry, seen: SeenIds) -> Iterator[Sample | FailedRow]:
@@ -267,7 +276,7 @@ def _rows(paths: Sequence[Path], entry: DataEntry, seen: SeenIds) -> Iterator[Sa
 
 
 def _wanted(samples: Sequence[Sample], entry: DataEntry) -> Iterator[Sample]:
-    """Samples of the languages that are asked for, each under the tag that its language is counted under."""
+    """Samples of the selected languages, each with the tag under which its language is counted."""
     wanted = {tag_of(name) for name in entry.languages}
     for sample in map(_with_language, samples):
         tag = tag_of(sample.language)
@@ -276,7 +285,7 @@ def _wanted(samples: Sequence[Sample], entry: DataEntry) -> Iterator[Sample]:
 
 
 def _with_language(sample: Sample) -> Sample:
-    """The sample in the language that detectors identify, where it states none."""
+    """The sample with its language; detectors' identification if it states none."""
     identified = resolve_language(sample) if sample.language is None else None
     return sample if identified is None else replace(sample, language=identified.tag)
 
@@ -287,11 +296,11 @@ def _texts(samples: Sequence[Sample]) -> dict[str, str]:
 
 
 def _share(text: str, salt: str) -> float:
-    """A number from 0 to 1 that a text always has."""
+    """A number from 0 to 1, always the same for a text."""
     return int(digest([salt, text])[:13], 16) / 16**13
 
 
-def _parted(samples: Sequence[Sample], texts: dict[str, str], share: float) -> tuple[list[Sample], list[Sample]]:
+def _split(samples: Sequence[Sample], texts: dict[str, str], share: float) -> tuple[list[Sample], list[Sample]]:
     parts: tuple[list[Sample], list[Sample]] = [], []
     for sample in samples:
         parts[_share(texts[sample.id], _DEV) < share].append(sample)
@@ -299,7 +308,7 @@ def _parted(samples: Sequence[Sample], texts: dict[str, str], share: float) -> t
 
 
 def _limited(samples: list[Sample], texts: dict[str, str], limit: int | None, seed: int) -> list[Sample]:
-    """At most `limit` samples of each language, whole texts as far as that goes; the order stays."""
+    """At most `limit` samples of each language, in order; whole texts as far as possible."""
     if limit is None:
         return samples
     by_language = defaultdict[str, list[Sample]](list)
@@ -315,27 +324,27 @@ def _limited(samples: list[Sample], texts: dict[str, str], limit: int | None, se
 # Statistics of labelled data sets as papers print them: HAT, Tables 1, 2; mFAVA, Table 2; HalluVerse25, Table 2 and
 # Figure 3; Kang et al., Table 9.
 #
-# Sums first: a statistic is made of counts that are added sample by sample, so that data of any size passes through.
+# A statistic is computed from counts that are summed sample by sample, so data of any size can be read.
 
 BANDS = ((0, 5), (5, 25), (25, 100))  # of hallucinated characters in percent, half-open below: (0, 5], (5, 25], ...
 
 _STATISTICS = packaged(__package__, "statistics.toml", dict[str, dict[str, tuple[str, ...]]])
 _VERDICTS = {"support": "supported", "contradicted": "contradicted", "unverified": "unverified"}
-_BY_TYPE = ("marks_", "responses_")  # how many marks are of a type, and how many responses have any
+_BY_TYPE = ("marks_", "responses_")  # how many marks have a type, and how many responses have any of it
 
 Statistics = dict[str, float | int | None]
 
 
 def statistics_row(sums: Counter[str]) -> Statistics:
-    """Everything that is printed, by name, in the order of HAT's columns, then HalluVerse25's and Kang et al.'s.
+    """All statistics by name, in the order of HAT's columns, then HalluVerse25's and Kang et al.'s.
 
     Lengths are in code points, of labelled samples with evidence and a response. `length_ratio` is response over
     evidence, of summed lengths (HAT's T2SLR), `mean_length_ratio` the mean of the samples' own ratios: HAT does not say
-    which of the two it is. `character_rate` is the share of the characters of all labelled responses that is marked
-    (CHR), `sentence_rate` that of samples in which anything is (SHR), and the bands how many of these are marked how
-    far. `faulty_source` counts samples whose annotators flagged the source (HAT drops them). Units are those of
+    which of the two it is. `character_rate` is the share of marked characters in all labelled responses (CHR),
+    `sentence_rate` the share of samples with any mark (SHR), and the bands count the latter by their share of marked
+    characters. `faulty_source` counts samples whose annotators flagged the source (HAT drops them). Units are those of
     evidence and response (HalluVerse25: original and edited sentence); facts those of labelled responses, the last two
-    shares only of responses whose labels tell them apart. Then come the marks of each type (mFAVA, Table 2), and the
+    shares only of responses whose labels distinguish them. Then come the marks of each type (mFAVA, Table 2), and the
     responses that have one (HalluVerse25, Figure 3).
     """
 
@@ -357,8 +366,8 @@ def statistics_row(sums: Counter[str]) -> Statistics:
 def example_row(sums: Counter[str]) -> Statistics:
     """Kang et al.'s Table 9, and how often annotators set each flag, such as those of its Table 8.
 
-    Examples are labelled responses, sentences or facts. Rates are means over the examples whose facts are known. A
-    place in the evidence is one that an annotator selected, each once an example; None where nobody selected any.
+    Examples are labelled responses, sentences or facts. Rates are means over the examples whose facts are known. Places
+    in the evidence are those that annotators selected, each counted once per example; None if nobody selected any.
     `flag_<name>` is the share of examples with a flag that is set anywhere in the data.
     """
 
@@ -380,12 +389,12 @@ def statistics_of(samples: Iterable[Sample], *, unit: str = "word", annotator: s
 
     Args:
         samples: read once.
-        unit: what tokens are: `word`, `char` or `hf:<tokenizer>`. HalluVerse25 does not say which tokens it counts.
+        unit: of the token counts: `word`, `char` or `hf:<tokenizer>`. HalluVerse25 does not say which tokens it counts.
         annotator: whose labels; see `metrics.reference`.
 
     Raises:
         UnknownNameError: no such unit.
-        UsageError: the labels cannot be chosen without a name.
+        UsageError: several annotators labelled the samples, and none is named.
     """
     total = Counter[str]()
     for part in _sums(samples, unit, annotator).values():
@@ -398,7 +407,7 @@ def statistics_by_language(
 ) -> dict[str, Statistics]:
     """The statistics of each language of a data set, in the order of the tags; translations by pair, as `de-en`.
 
-    Arguments and errors are those of `statistics_of`; at level `sentence` or `fact`, those of `example_row` alone.
+    Arguments and errors as for `statistics_of`; at level `sentence` or `fact`, only the statistics of `example_row`.
     """
     row = statistics_row if level == "response" else example_row
     return {tag: row(part) for tag, part in _sums(samples, unit, annotator, level).items()}
@@ -416,16 +425,16 @@ def _sums(
         if level == "response":
             _count(part, sample, annotator, segment)
         _count_examples(part, sample, annotator, segment, level)
-    # A flag that nobody set in a language, and a type that no label of it has, count 0 there.
+    # A flag that nobody set in a language, and a type that none of its labels has, count 0 there.
     everywhere = ("flag_", *_BY_TYPE)
     names = {name: 0 for part in sums.values() for name in part if name.startswith(everywhere)}
     return {tag: Counter(names | part) for tag, part in sorted(sums.items())}
 
 
 def band_of(marked: int, length: int) -> tuple[int, int] | None:
-    """Which of `BANDS` a response belongs to, of whose `length` characters `marked` are marked; None where none is.
+    """The band of `BANDS` for a response with `marked` of `length` characters marked; None if none is.
 
-    A share that lies on the border of two belongs to the lower one.
+    A share on the border of two bands belongs to the lower one.
     """
     return next((band for band in BANDS if 100 * marked <= band[1] * length), None) if marked > 0 else None
 
@@ -465,7 +474,7 @@ def _count_examples(
     if labels is None or items is None:
         return
     texts = [sample.response[item.start : item.end] for item in items]
-    if level == "fact":  # as it reads alone
+    if level == "fact":  # with the context that it needs to be read alone
         table = ItemTable.of([sample], {sample.id: sample.id}, level, annotator=annotator)
         texts = [row.response for row in table.item_samples([sample])]
     for item, text in zip(items, texts, strict=True):
@@ -484,7 +493,7 @@ _FLAG_OF_UNIT = re.compile(r"(.+)\[(\d+):(\d+)\]")
 
 
 def _marks_in(labels: Reference, item: ItemLabels) -> Iterator[Span | Unit]:
-    """What annotators marked in an item; where they labelled just this unit, its label alone: facts lie in facts."""
+    """What annotators marked in an item; only its own label if they labelled exactly this unit: facts may be nested."""
     marks: list[Span | Unit] = []
     for annotation in labels.annotations:
         marks += [*(annotation.spans or ()), *(annotation.units or ())]
@@ -493,7 +502,7 @@ def _marks_in(labels: Reference, item: ItemLabels) -> Iterator[Span | Unit]:
 
 
 def _flags_in(labels: Reference, item: ItemLabels, level: Level) -> list[str]:
-    """The flags of an item that more than half of the annotators set (of a `union`, any); a response has its units'."""
+    """Flags of an item that most annotators set (of a `union`, any); a response has those of its units."""
     voices = Counter[str]()
     for annotation in labels.annotations:
         names = set()

@@ -1,7 +1,7 @@
-"""Measure a detector against labels: samples and predictions in, figures and the error profile out.
+"""Evaluate a detector against labels: takes samples and predictions, gives figures and the error profile.
 
-A sample that its annotator did not label, or that the detector did not score, is in no figure; both are counted and
-shown as coverage. What was not scored is never counted as clean.
+Samples without labels, and samples that the detector did not score, are in no figure. Both are counted and shown as
+coverage; an unscored sample never counts as clean.
 """
 
 from __future__ import annotations
@@ -66,21 +66,25 @@ __all__ = [
     "Settings",
     "evaluate",
     "grain_of_types",
-    "holding",
     "measured",
     "response_types",
+    "taxonomy_of_types",
     "type_confusions",
 ]
 
 
-# Types of the data and of the detector, brought together.
+# Map the types of the data and of the detector to one taxonomy.
 
 
 @dataclass
 class Types:
-    """The types that mark text as unsupported in a taxonomy (None where types are not compared), and what leads there.
+    """The types of a taxonomy that mark text as unsupported, and how the detector's types map to them.
 
-    `why` says why types are not compared, or how they were mapped.
+    Attributes:
+        taxonomy: its name; None if types are not compared.
+        names: its types.
+        detector: type of the detector to type of `taxonomy`.
+        why: why types are not compared, or how they were mapped.
     """
 
     taxonomy: str | None
@@ -89,19 +93,19 @@ class Types:
     why: str = ""
 
     def of_detector(self, types: Sequence[str | None]) -> tuple[str | None, ...]:
-        """The detector's types as types of `taxonomy`; None where there is no counterpart."""
+        """Map the detector's types to `taxonomy`; None for a type without a counterpart."""
         return tuple(self.detector.get(name) if name is not None else None for name in types)
 
     def of_reference(self, source: str | None, types: Sequence[str | None]) -> tuple[str | None, ...]:
-        """The types of reference spans as types of `taxonomy`; None where there is no counterpart."""
+        """Map the types of reference spans to `taxonomy`; None for a type without a counterpart."""
         if self.taxonomy is None or source is None:
             return (None,) * len(types)
         mapping = type_mapping(source, self.taxonomy) or {}
         return tuple(mapping.get(name) if name is not None else None for name in types)
 
 
-def holding(types: Collection[str], preferred: str | None = None) -> str | None:
-    """The taxonomy that holds all of these types: the preferred one if it does, else the first."""
+def taxonomy_of_types(types: Collection[str], preferred: str | None = None) -> str | None:
+    """The taxonomy that has all of these types: the preferred one if it does, else the first."""
     if not types:
         return None
     order = ([preferred] if preferred in taxonomies() else []) + list(taxonomies())
@@ -109,21 +113,21 @@ def holding(types: Collection[str], preferred: str | None = None) -> str | None:
 
 
 def compare_types(data: str | None, detector: str | None, asked: str | None, given: Collection[str]) -> Types:
-    """Decide in which taxonomy types are compared.
+    """Choose the taxonomy in which types are compared.
 
-    That is the one asked for, or the data's own if the detector's types lead to it, or else the detector's if the
-    data's lead there. Where neither leads to the other, types are not compared and only binary figures are given.
+    That is `asked`, or else the data's own if the detector's types map to it, or else the detector's if the data's
+    types map to it. If neither maps to the other, types are not compared and there are only binary figures.
 
-    `given` are the types that the predictions of a detector without a `detector` taxonomy hold.
+    `given` are the types in the predictions, used if the detector's taxonomy is not known.
 
     Raises:
         UnknownNameError: `asked` or `detector` is no taxonomy.
-        UsageError: a taxonomy was asked for to which types of the data or of the detector do not lead.
+        UsageError: types of the data or of the detector do not map to the taxonomy that was asked for.
     """
     for name in (asked, detector):
         if name is not None:
             taxonomy(name)
-    detector = detector or holding(given, data)
+    detector = detector or taxonomy_of_types(given, data)
     if detector is None or data is None:
         side = "predictions" if detector is None else "labels"
         return Types(None, (), {}, f"types are not compared: the {side} are not of one known taxonomy")
@@ -134,7 +138,7 @@ def compare_types(data: str | None, detector: str | None, asked: str | None, giv
         if of_detector is not None and of_data is not None:
             names = _types(target)
             mapped = {name for name in (detector, data) if name != target}
-            several = mapped and len(names) > 1  # one type says no more than "unsupported"
+            several = mapped and len(names) > 1  # a single type means only "unsupported"
             why = f"types of {' and '.join(sorted(mapped))} are compared as those of {target}" if several else ""
             return Types(target, names, of_detector, why)
     if asked:
@@ -142,10 +146,10 @@ def compare_types(data: str | None, detector: str | None, asked: str | None, giv
             f"The types of the data ({data}) and of the detector ({detector}) do not both map to {asked!r}.",
             "Leave --taxonomy out to see the available figures.",
         )
-    return Types(None, (), {}, f"types are not compared: none of {data} and {detector} leads to the other")
+    return Types(None, (), {}, f"types are not compared: none of {data} and {detector} maps to the other")
 
 
-# Counts of units, and figures of them.
+# Counts of units, and figures from them.
 
 
 def language_profile(counts: Counts, language: str | None = None) -> LanguageProfile:
@@ -161,7 +165,7 @@ def language_profile(counts: Counts, language: str | None = None) -> LanguagePro
 
 
 def _histograms(counts: Counts, places: NDArray[np.intp]) -> list[list[tuple[int, int, int]]]:
-    """Units of each response by confidence; empty where not every judged response has confidences."""
+    """Units of each response by confidence; empty unless every scored response has confidences."""
     histogram = counts.histograms["unit"]
     with_units = places[counts.blocks["unit"][places].sum(axis=1) > 0]
     if not len(with_units) or not np.isin(with_units, histogram.response).all():
@@ -189,14 +193,14 @@ class Settings:
     Attributes:
         detector: name and revision of the detector.
         detector_signature: its own signature, or None.
-        detector_taxonomy: what its types belong to; None to find the one that holds `detector_types`.
-        detector_types: the types that its predictions hold, where its taxonomy is not known.
+        detector_taxonomy: taxonomy of its types; None to find one that has all `detector_types`.
+        detector_types: the types in its predictions, if its taxonomy is not known.
         threshold: confidence from which its units count as marked; None where it is not known.
         unit: `char`, `word` or `hf:<tokenizer>`.
         annotator: see `metrics.reference`.
         taxonomy: the taxonomy to compare types in; None for the data's own.
         drop_flags: flags whose samples were dropped; see `metrics.reference.FlagFilter`.
-        refilter: whether to mark anew at `threshold` from the predictions' confidences (see `metrics.reference`).
+        refilter: whether to threshold the predictions' confidences anew at `threshold` (see `metrics.reference`).
     """
 
     detector: str
@@ -213,12 +217,12 @@ class Settings:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """What was measured.
+    """The result of an evaluation.
 
     Attributes:
-        stored: counts, coverage and what they were taken from.
+        stored: counts, coverage and their sources.
         figures: every figure, in a fixed order.
-        signature: one line that says how all of them were made.
+        signature: one line that says how all figures were computed.
         notes: what a reader of the figures must know.
     """
 
@@ -234,7 +238,7 @@ class Evaluation:
 
     @property
     def coverage(self) -> dict[str, Coverage]:
-        """Language to what became of its samples."""
+        """Language to the status counts of its samples."""
         return self.stored.coverage
 
     def __repr__(self) -> str:
@@ -246,7 +250,7 @@ class Evaluation:
         """One figure, such as `("unit", "f1", "mean")`.
 
         Raises:
-            UnknownNameError: there is none of that name.
+            UnknownNameError: there is no such figure.
         """
         known = {f"{f.level}.{f.name}.{f.language}": f for f in self.figures}
         wanted = f"{level}.{name}.{language}"
@@ -268,7 +272,7 @@ class Evaluation:
         threshold = about.get("threshold")
         if not isinstance(threshold, float):
             raise UsageError(
-                "An error profile holds at one threshold, and these predictions do not state theirs.",
+                "An error profile is for one threshold, and these predictions do not state theirs.",
                 "Give it with --threshold.",
             )
         if not self.counts.blocks["unit"].any():
@@ -298,7 +302,7 @@ def measured(
     levels: Sequence[str] | None = None,
     notes: tuple[str, ...] = (),
 ) -> Evaluation:
-    """Figures of counts, taken now or read from a file; no detector is asked.
+    """Figures from counts, whether new or read from a file; runs no detector.
 
     Args:
         stored: the counts.
@@ -319,7 +323,7 @@ def measured(
 
 
 class Evaluator:
-    """Takes one sample with its prediction after another; memory grows with the counts, not with the texts."""
+    """Adds up samples with their predictions, one by one; memory grows with the counts, not with the texts."""
 
     def __init__(self, settings: Settings, flags: FlagFilter | None = None) -> None:
         self.settings = settings
@@ -335,11 +339,11 @@ class Evaluator:
         self._own = self._whole = self._unplaced = 0
 
     def add(self, sample: Sample, prediction: Prediction | None) -> None:
-        """Count one sample; `prediction` is None where there is none.
+        """Count one sample; `prediction` is None if there is none.
 
         Raises:
             InputError: the prediction belongs to another sample or marks beyond the end of the response.
-            UsageError: the reference cannot be chosen without a name, or the threshold cannot be applied.
+            UsageError: several annotators and none is named, or the threshold cannot be applied.
         """
         if prediction is not None:
             check_pair(sample, prediction)
@@ -454,11 +458,11 @@ class Evaluator:
                 f"{self._unplaced} samples count as right, with no place marked, though a label says unsupported"
             )
         if self._own:
-            notes.append(f"{self._own} samples are held against the detector's own marks: figures of them say nothing")
+            notes.append(f"{self._own} samples are compared with the detector's own marks: their figures mean nothing")
         notes += self._flags.notes()
         total = Coverage.total(self._coverage.values())
         if total.labelled < total.samples:
-            notes.append(f"{total.samples - total.labelled} of {total.samples} samples have no labels to hold against")
+            notes.append(f"{total.samples - total.labelled} of {total.samples} samples have no labels to compare with")
         if total.scored < total.labelled:
             reasons = ", ".join(f"{status} {count}" for status, count in sorted(total.unscored.items()))
             notes.append(f"{total.labelled - total.scored} of {total.labelled} labelled samples not scored: {reasons}")
@@ -467,7 +471,7 @@ class Evaluator:
     def result(
         self, *, seed: int = SEED, resamples: int = RESAMPLES, levels: Sequence[str] | None = None
     ) -> Evaluation:
-        """The figures of what was counted so far; see `measured`."""
+        """The figures of the counts so far; see `measured`."""
         notes = self.notes()
         if self._without_rules and (levels is None or "fact" in levels):
             tags = ", ".join(sorted(self._without_rules))
@@ -486,7 +490,7 @@ def evaluate(
     seed: int = SEED,
     resamples: int = RESAMPLES,
 ) -> Evaluation:
-    """Ask a detector about labelled samples and measure its answers.
+    """Run a detector on labelled samples and evaluate its predictions.
 
     Args:
         samples: with annotations, as `veriglot.read` gives them; read once.
@@ -494,7 +498,7 @@ def evaluate(
         unit: `char`, `word` or `hf:<tokenizer>`.
         annotator: whose labels; see `metrics.reference`.
         taxonomy: the taxonomy to compare types in; None for the data's own.
-        drop_flags: flags of annotators whose samples are dropped; `source` for all that tell of a faulty source.
+        drop_flags: flags of annotators whose samples are dropped; `source` for all flags of a faulty source.
         seed: of the bootstrap.
         resamples: of the bootstrap.
 
@@ -526,15 +530,15 @@ def evaluate(
     return evaluator.result(seed=seed, resamples=resamples)
 
 
-# Which types of errors a detector takes for which.
+# Confusion of types: which type a detector predicts for each type of the labels.
 #
-# Of responses where each has one label, as in HalluVerse25's data (its Figure 4, Tables 3 and 4); of marks where
-# responses hold several, as in mFAVA's. Types of the detector are brought to those of the data first, or where they do
-# not lead there, the data's to the detector's.
+# Counted by response if each has one label, as in HalluVerse25 (its Figure 4, Tables 3 and 4), or by mark if responses
+# have several, as in mFAVA. Types of the detector are mapped to those of the data; if they do not map, the data's types
+# are mapped to the detector's.
 
-UNMARKED = "none"  # the class of clean responses, and the answer where a detector marks nothing
-UNTYPED = "other type"  # an answer: marked, but as nothing that the data has a type for
-NO_ANSWER = "no answer"  # the column of what the detector did not score
+UNMARKED = "none"  # the class of clean responses, and the answer if a detector marks nothing
+UNTYPED = "other type"  # an answer: marked, with a type that the data has no class for
+NO_ANSWER = "no answer"  # the column of items that the detector did not score
 
 Pair = tuple[str | None, str | None]
 Grain = Literal["response", "mark"]
@@ -543,7 +547,7 @@ Grain = Literal["response", "mark"]
 def confusion_matrix(
     pairs: Iterable[tuple[str, str | None]], classes: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
-    """The answers and, for each class, how often each was given, from pairs of the true class and what was said."""
+    """Columns and counts of a confusion matrix (rows: classes), from pairs of the true class and the answer."""
     counted = Counter((gold, NO_ANSWER if answer is None else answer) for gold, answer in pairs)
     strange = sorted({gold for gold, _ in counted} - set(classes))
     if strange:
@@ -559,10 +563,10 @@ def confusion_matrix(
 def type_confusion(
     blank: BenchConfusion, judged: Iterable[tuple[Sample, Prediction]], annotator: str | None, detector: str | None
 ) -> BenchConfusion:
-    """Count what was said of the items of each type, in predictions that are one per sample, in order.
+    """Count the answers for each type, from samples with one prediction each, in order.
 
-    Level `response` holds its one type against the type that most of the detector's marked characters have; `mark` the
-    type of each mark of the reference against the type of most of its characters that the detector marks.
+    At level `response`, the response's one type is compared with the type of most of the detector's marked characters;
+    at `mark`, the type of each reference mark with the type of most of its characters that the detector marks.
     """
     types, _, pairs = _paired(judged, annotator, detector, blank.of)
     known = [(gold, answer) for gold, answer in pairs if gold is not None]
@@ -577,10 +581,10 @@ def type_confusion(
 def response_types(
     samples: Sequence[Sample], predictions: Sequence[Prediction], annotator: str | None, detector: str | None
 ) -> tuple[NDArray[np.str_], Float64s]:
-    """Types of responses, empty where they have not one, and whether a detector names each: 1, 0, or NaN.
+    """Types of responses (empty unless there is exactly one), and whether a detector names each: 1, 0, or NaN.
 
     Raises:
-        UsageError: the detector's types do not lead to those of the data.
+        UsageError: the detector's types do not map to those of the data.
     """
     types, name, pairs = _paired(zip(samples, predictions, strict=True), annotator, detector, "response")
     if types.taxonomy != name:
@@ -592,7 +596,7 @@ def response_types(
 def _paired(
     judged: Iterable[tuple[Sample, Prediction]], annotator: str | None, detector: str | None, of: Grain
 ) -> tuple[Types, str, list[Pair]]:
-    """How types are compared, the taxonomy of the labels, and what each response or mark is and was called."""
+    """How types are compared, the taxonomy of the labels, and the true type and answer of each response or mark."""
     rows: list[tuple[Sample, Prediction, Reference | None]] = []
     for sample, prediction in judged:
         check_pair(sample, prediction)
@@ -609,7 +613,7 @@ def _paired(
 
 
 def _of_response(sample: Sample, prediction: Prediction, labels: Reference | None, types: Types) -> Iterator[Pair]:
-    """The one type of a response; HalluVerse25's label `0` stands in `meta`, for it is no type."""
+    """The one type of a response; HalluVerse25's label `0` is read from `meta`, since it is not a type."""
     gold = {UNMARKED if labels is not None or sample.meta.get("label") == "0" else None}
     if labels is not None and labels.marks.types:
         gold = set(types.of_reference(labels.taxonomy, labels.marks.types))
@@ -627,7 +631,7 @@ def _of_marks(_: Sample, prediction: Prediction, labels: Reference | None, types
 
 
 def _answer(prediction: Prediction, types: Types, start: int, end: int) -> str | None:
-    """The type that most marked characters of a place have."""
+    """The type of most marked characters of a range."""
     if prediction.status is not Status.SCORED:
         return None
     spans = prediction.spans or ()
@@ -636,17 +640,17 @@ def _answer(prediction: Prediction, types: Types, start: int, end: int) -> str |
     return majority_type(start, end, marks) or UNMARKED
 
 
-# Confusion matrices of types for the results: of one detector on one data set, in each language and in all.
+# Confusion matrices in the results: of one detector on one data set, for each language and for all together.
 
 
 EVERY = "all"
-"""The language of a matrix of all languages together: counts add, as HalluVerse25's Figure 4 has them."""
+"""The language of a matrix of all languages together: counts are summed, as in HalluVerse25's Figure 4."""
 
 
 def grain_of_types(samples: Sequence[Sample], annotator: str | None = None) -> Grain | None:
-    """What has one type in labelled data: `response` where each has one at most, else `mark`.
+    """What has one type in labelled data: `response` if each has at most one, else `mark`.
 
-    None where labels tell no types apart: no taxonomy, or one with a single type (`hat`, `critical`).
+    None if labels do not distinguish types: no taxonomy, or one with a single type (`hat`, `critical`).
     """
     references = [labels for labels in (reference(sample, annotator) for sample in samples) if labels is not None]
     if not any(len(_types(labels.taxonomy)) > 1 and any(labels.marks.types) for labels in references):
@@ -671,18 +675,18 @@ def type_confusions(
     seen: bool,
     suffix: str,
 ) -> Iterator[BenchConfusion]:
-    """The matrices of one detector on one data set: of all languages, then of each where there are several.
+    """The matrices of one detector on one data set: for all languages, then for each if there are several.
 
-    Nothing where the labels have no types. Where the types of the data and of the detector do not lead to each other,
-    one record without counts says so.
+    Nothing if the labels have no types. If the types of data and detector do not map to each other, one record without
+    counts says so.
 
     Args:
         system, data: names.
         samples: test samples, with labels.
         predictions: of these, in order.
-        detector_taxonomy: what the detector's types belong to; None to find the taxonomy that holds them.
+        detector_taxonomy: taxonomy of the detector's types; None to find one that has them all.
         annotator: whose labels; see `metrics.reference`.
-        seen: whether the system's own training held the data.
+        seen: whether the data was in the system's training data.
         suffix: what signatures end with.
     """
     grain = grain_of_types(samples, annotator)

@@ -1,9 +1,9 @@
-"""The figures of all systems on one data set, from the same items and the same resamples; unlabelled data too.
+"""The figures of all systems on one data set, from the same items and resamples; also for unlabelled data.
 
-Thresholds are tuned on the dev part alone, as HAT does (section 4.2): scores become labels at the threshold that is
-best on the development set for each pair of system and measure; precision and recall take that of F1, for each alone
-would be best by marking next to nothing, or everything. Verdicts, as of HAT's language models, are labels already. A
-figure of several languages is the mean of theirs, draw by draw.
+Thresholds are tuned on the dev part alone, as HAT does (section 4.2): a score is binarized at the threshold that is
+best on the development set for this system and measure. Precision and recall use the threshold of F1, since each alone
+would be best by marking next to nothing, or everything. Verdicts, such as those of HAT's language models, need no
+threshold. A figure of several languages is the mean of theirs, in each draw.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from msgspec.structs import asdict, replace
 
 from veriglot.bench.evaluation import Evaluator, Settings
 from veriglot.bench.evaluation import measured as evaluated
-from veriglot.bench.items import HARD, ItemTable, Opinion
+from veriglot.bench.items import WITHOUT_CONFIDENCES, ItemTable, SystemScores
 from veriglot.bench.results import At, BenchAnswers, BenchError, BenchFigure, BenchThreshold
 from veriglot.errors import MissingExtraError, UnknownNameError
 from veriglot.metrics.estimate import (
@@ -57,23 +57,23 @@ if TYPE_CHECKING:
     Array = Float64s
     Mask = Bools
 
-__all__ = ["SURE_TEXTS", "UNTUNED", "WITH_PAIRWISE", "Judgement", "Measurement", "bench_draws"]
+__all__ = ["RELIABLE_TEXTS", "UNTUNED", "WITH_PAIRWISE", "Judgement", "Measurement", "bench_draws"]
 
 
-# Thresholds at which scores become verdicts.
+# Tuning thresholds on scores.
 
 UNTUNED = "no threshold could be tuned"
-"""What the reason of a figure begins with that has no threshold."""
+"""Start of the reason of a figure without a threshold."""
 
 _TUNED = ("f1", "mcc", "accuracy")
-_DIGITS = 12  # in which figures of different thresholds have to differ
+_DIGITS = 12  # decimals in which figures of different thresholds must differ
 
 
 class Threshold(NamedTuple):
     """A threshold: the badness (greater is worse) from which items are marked, or why none could be tuned.
 
-    `reached` is the measure's value on the development split, which has so many scored items, `positives` of them
-    non-factual.
+    `reached` is the measure's value on the development split; `items` are its scored items, `positives` the non-factual
+    ones among them.
     """
 
     cut: float | None
@@ -86,16 +86,16 @@ class Threshold(NamedTuple):
 def tune(badness: Array, nonfactual: Mask, measure: str = "f1") -> Threshold:
     """The threshold that is best on a development split.
 
-    It lies halfway between two scores that occur, so that it means the same to a score that lies a little off. Of
-    several that are equally good, the one that marks the fewest items is taken.
+    It lies halfway between two scores that occur, so that a slightly different score has the same result. Of several
+    equally good ones, the one that marks the fewest items is chosen.
 
     Args:
-        badness: the system's opinion of each item, greater is worse, NaN where it gave none, shape `(n,)`.
+        badness: the system's score of each item, greater is worse, NaN if it gave none, shape `(n,)`.
         nonfactual: the labels, shape `(n,)`.
         measure: one of `AT_THRESHOLD`; precision, recall and FPR take the threshold of F1.
 
     Raises:
-        UnknownNameError: the measure takes no threshold.
+        UnknownNameError: the measure needs no threshold.
     """
     if measure not in AT_THRESHOLD:
         raise UnknownNameError("measure that takes a threshold", measure, AT_THRESHOLD)
@@ -111,12 +111,12 @@ def tune(badness: Array, nonfactual: Mask, measure: str = "f1") -> Threshold:
     cuts, reached = _candidates(badness, labels, aim)
     if np.isnan(reached).all():
         return nowhere._replace(reason=f"{aim} is undefined at every threshold")
-    best = int(np.nanargmax(reached.round(_DIGITS)))  # of equal figures the first, whatever their last digits
+    best = int(np.nanargmax(reached.round(_DIGITS)))  # the first of equal figures, ignoring the last digits
     return nowhere._replace(cut=float(cuts[best]), reached=float(reached[best]))
 
 
 def _candidates(badness: Array, labels: Mask, aim: str) -> tuple[Array, Array]:
-    """Cuts from the one that marks nothing to the one that marks everything, and the measure at each."""
+    """Thresholds from the one that marks nothing to the one that marks everything, and the measure at each."""
     ranked = Ranked.of(badness, labels)
     positives, negatives = (
         np.concatenate([[0.0], np.cumsum(part[0])]) for part in ranked.steps(np.ones((1, len(labels))))
@@ -124,25 +124,25 @@ def _candidates(badness: Array, labels: Mask, aim: str) -> tuple[Array, Array]:
     counts = np.stack([positives, negatives, positives[-1] - positives, negatives[-1] - negatives], axis=1)
     upper, lower = ranked.cuts[:-1], ranked.cuts[1:]
     middle = lower + (upper - lower) / 2.0
-    middle = np.where(middle > lower, middle, upper)  # neighbours among floating-point numbers have no middle
+    middle = np.where(middle > lower, middle, upper)  # adjacent floating-point numbers have no middle
     nothing = np.nextafter(ranked.cuts[0], np.inf)
     return np.concatenate([[nothing], middle, [ranked.cuts[-1]]]), COUNT_SCORES[aim](counts)
 
 
-# The draws of a measure as the bench takes them: one rule for figures, win rates and comparisons.
+# The draws of a measure: one rule for figures, win rates and comparisons.
 #
-# Where a threshold marks everything or nothing while items of both classes are there, Matthews' coefficient is 0 (as
-# scikit-learn has it) and not undefined: a system must not be averaged, or compared, over the languages alone in which
-# its threshold parts anything. The rule holds in each resample by itself; where a resample holds one class of items
-# alone, the coefficient stays undefined. `metrics.measures` and `veriglot evaluate` keep to the definition and
-# call both undefined.
+# If a threshold marks everything or nothing while there are items of both classes, Matthews' coefficient is 0 (as in
+# scikit-learn) and not undefined: a system must not be averaged or compared over only the languages in which its
+# threshold separates items. The rule holds in each resample separately; in a resample with items of one class, the
+# coefficient stays undefined. `metrics.measures` and `veriglot evaluate` keep to the definition: undefined in both
+# cases.
 
-_LONGEST_SOURCE = 2000  # code points of the evidence that an error shows
+_LONGEST_SOURCE = 2000  # maximum code points of the evidence that an error shows
 _ALIKE = "all items are marked, or none: marks that go with nothing count as 0"
 
 
 def bench_draws(name: str, items: Items, resampling: Resampling, *, cut: float | Array | None) -> tuple[Array, bool]:
-    """The draws of a measure, and whether the rule above made the value of the data itself.
+    """The draws of a measure, and whether the rule above gave the value on the data itself.
 
     Arguments and errors are those of `metrics.measures.draws`; the draws have shape `(1 + resamples,)`.
     """
@@ -151,19 +151,19 @@ def bench_draws(name: str, items: Items, resampling: Resampling, *, cut: float |
     if name != "mcc" or not undefined.any():
         return drawn, False
     recall, fpr = (draws(other, items, resampling, cut=cut) for other in ("recall", "fpr"))
-    alike = undefined & ~np.isnan(recall) & ~np.isnan(fpr)  # these are undefined where a class has no item
+    alike = undefined & ~np.isnan(recall) & ~np.isnan(fpr)  # these are undefined if a class has no item
     return np.where(alike, 0.0, drawn), bool(alike[0])
 
 
 def correlation_p(kind: str, first: Array, second: Array, resampling: Resampling, drawn: Array) -> float | None:
-    """The two-sided p-value of a correlation over items, for no relation; None where there is none.
+    """The two-sided p-value of a correlation over items (null hypothesis: no relation); None if there is none.
 
-    As Kang et al.'s (section 5.1) where every item is a text of its own. Where texts hold several items, which that
-    would take for independent, a normal test of atanh r, whose error comes from the resampled texts.
+    As in Kang et al. (section 5.1) if every item is a text of its own. Their test assumes independent items; if texts
+    have several items, it is a normal test of atanh r with the standard error from resampled texts.
 
     Args:
         kind: `pearson` or `spearman`.
-        first, second: what is correlated, NaN where an item has none, shape `(n,)`.
+        first, second: the correlated values, NaN if an item has none, shape `(n,)`.
         resampling: of the same items.
         drawn: the draws of the correlation.
 
@@ -180,7 +180,7 @@ def correlation_p(kind: str, first: Array, second: Array, resampling: Resampling
 
 
 def _bootstrap_p(drawn: Array) -> float | None:
-    """A normal test of atanh r, with the standard error that resampled texts give it."""
+    """A normal test of atanh r, with its standard error from resampled texts."""
     spread = np.arctanh(np.clip(drawn[1:][~np.isnan(drawn[1:])], -1 + 1e-12, 1 - 1e-12))
     if len(spread) < 2:
         return None
@@ -191,17 +191,17 @@ def _bootstrap_p(drawn: Array) -> float | None:
     return math.erfc(z / math.sqrt(2))
 
 
-# How many texts an interval takes: under five there is none, under thirty it says less than it seems to.
+# Number of texts for an interval: none with fewer than 5; with fewer than 30 it is less reliable than it looks.
 #
-# `benchmarks/figure_intervals.py` measured how often intervals hold the truth on 30 texts and more, see
-# benchmarks/figure_intervals.md; the least number is the one that the agreement of annotators has.
+# `benchmarks/figure_intervals.py` measured the coverage of intervals on 30 texts and more, see
+# benchmarks/figure_intervals.md; the minimum is that of the agreement of annotators.
 
-SURE_TEXTS = 30
-"""From here on intervals and tests hold about as often as they say."""
+RELIABLE_TEXTS = 30
+"""With so many texts, the coverage of intervals and the error rates of tests are about nominal."""
 
 
-def without_unsure_interval(estimate: ClusteredEstimate) -> ClusteredEstimate:
-    """Without an interval where too few texts were drawn from."""
+def without_unreliable_interval(estimate: ClusteredEstimate) -> ClusteredEstimate:
+    """Without an interval if there are too few texts."""
     why = too_few(estimate.clusters)
     if why is None or estimate.low is None:
         return estimate
@@ -215,54 +215,54 @@ def _joined(*reasons: str | None) -> str | None:
 # Figures of items.
 
 WITH_PAIRWISE = "pearson_pairwise"
-"""How a scorer goes with itself where other responses stand for the evidence (Kang et al., section 4.2)."""
+"""Correlation of a scorer with itself if other responses replace the evidence (Kang et al., section 4.2)."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What one system said of the items of a data set.
+    """The scores of one system on the items of a data set.
 
     Attributes:
         system: its name.
-        direction: of its own numbers, for thresholds.
-        test: of the test items.
-        dev: of the dev items.
-        seen: whether its own training held the data.
-        cell: key of the cell, which signs what was said.
-        predictions: of the test samples, by a detector.
+        direction: of its own scores, for thresholds.
+        test: for the test items.
+        dev: for the dev items.
+        seen: whether the data was in its training data.
+        cell: key of the cell, for signatures.
+        predictions: a detector's predictions of the test samples.
     """
 
     system: str
     direction: str
-    test: Opinion
-    dev: Opinion
+    test: SystemScores
+    dev: SystemScores
     seen: bool
     cell: str
     predictions: Sequence[Prediction] = ()
 
     @property
     def sign(self) -> float:
-        """What its own numbers are times their badness."""
+        """Factor between its own scores and badness: 1 or -1."""
         return 1.0 if Direction(self.direction) is Direction.HIGHER_IS_WORSE else -1.0
 
     @property
     def verdicts_alone(self) -> bool:
-        """Whether all that it says is 0 or 1: a threshold could only mark nothing more, or everything."""
+        """Whether all its scores are 0 or 1: a threshold could only add marking nothing or everything."""
         numbers = self.test.badness[~np.isnan(self.test.badness)]
-        return HARD in self.test.notes and bool(np.isin(numbers, (0.0, 1.0)).all())
+        return WITHOUT_CONFIDENCES in self.test.notes and bool(np.isin(numbers, (0.0, 1.0)).all())
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """The systems on one data set at one level: what they said of it, and their figures.
+    """The systems on one data set at one level: their scores and figures.
 
     Attributes:
         data: name of the data set.
         test, dev: its items.
         resampling: of the test items.
-        suffix: what the signature of every figure ends with.
-        partners: scorer to the same one as `pairwise:`, where both are in the bench.
-        judgements: what systems said.
+        suffix: end of the signature of every figure.
+        partners: scorer to the same scorer as `pairwise:`, if both are in the bench.
+        judgements: the scores of each system.
         figures, thresholds: see `BenchFigure` and `BenchThreshold`.
         drawn: measure and threshold to language to system to its draws (the data in draw 0), for win rates.
         cuts: system and measure to the badness from which items are marked in each language, as tuned.
@@ -283,9 +283,9 @@ class Measurement:
     cuts: dict[tuple[str, str], dict[str, float]] = field(default_factory=dict)
 
     def measure(self, measures: Sequence[str], *, by_language: bool) -> None:
-        """Take these measures of `ITEM_MEASURES`; `by_language` tunes a threshold for each language, not for all.
+        """Compute these measures of `ITEM_MEASURES`; `by_language` tunes a threshold for each language, not for all.
 
-        Beside these `WITH_PAIRWISE`, which needs no labels, of every scorer that has a partner.
+        Also `WITH_PAIRWISE`, which needs no labels, for every scorer that has a partner.
         """
         for judgement in self.judgements:
             items = self.test.items(judgement.test.badness)
@@ -304,22 +304,22 @@ class Measurement:
                     self._add(judgement, name, "own", verdicts, dict.fromkeys(self.test.tags(), 0.5), {})
 
     def _measure_types(self, judgement: Judgement) -> None:
-        """How many responses are called by their type: all, and those of each type (HalluVerse25, Tables 3 and 4)."""
-        opinion = judgement.test
-        if opinion.types is None or opinion.right is None:
-            if opinion.untyped:
-                nothing = ClusteredEstimate(0, 0, 0, None, opinion.untyped, value=None)
+        """Share of responses whose type is named: all, and those of each type (HalluVerse25, Tables 3 and 4)."""
+        scores = judgement.test
+        if scores.types is None or scores.right is None:
+            if scores.untyped:
+                nothing = ClusteredEstimate(0, 0, 0, None, scores.untyped, value=None)
                 self._add_figure(judgement, TYPES, None, MEAN, nothing)
             return
-        self._add(judgement, TYPES, None, self.test.items(opinion.badness, opinion.right), {}, {})
-        for name in sorted({*opinion.types.tolist()} - {""}):
-            right = np.where(opinion.types == name, opinion.right, np.nan)
-            self._add(judgement, f"{TYPES}:{name}", None, self.test.items(opinion.badness, right), {}, {})
+        self._add(judgement, TYPES, None, self.test.items(scores.badness, scores.right), {}, {})
+        for name in sorted({*scores.types.tolist()} - {""}):
+            right = np.where(scores.types == name, scores.right, np.nan)
+            self._add(judgement, f"{TYPES}:{name}", None, self.test.items(scores.badness, right), {}, {})
 
     def _tuned(
         self, judgement: Judgement, measure: str, *, by_language: bool
     ) -> tuple[dict[str, float], dict[str, str]]:
-        """Language to its cut, and to why it has none where none can be tuned."""
+        """Language to its threshold, and language to why none can be tuned."""
         dev, tags = self.dev, self.test.tags()
         cuts: dict[str, float] = {}
         without: dict[str, str] = {}
@@ -358,7 +358,7 @@ class Measurement:
         cuts: Mapping[str, float],
         without: Mapping[str, str],
     ) -> None:
-        """The figures of one measure: of each language, then the mean over them; `MEASURE:TYPE` is of one type."""
+        """The figures of one measure: for each language, then the mean over them; `MEASURE:TYPE` is for one type."""
         parts: dict[str, tuple[Array, ClusteredEstimate]] = {}
         by_system = {each.system: each.test.badness for each in self.judgements}
         items = dataclasses.replace(items, pairwise=by_system.get(self.partners.get(judgement.system, "")))
@@ -425,7 +425,7 @@ class Measurement:
                 p=p if too_few(estimate.clusters) is None else None,
                 seen=judgement.seen,
                 signature=signature,
-                **asdict(without_unsure_interval(estimate)),
+                **asdict(without_unreliable_interval(estimate)),
             )
         )
 
@@ -450,12 +450,13 @@ class Measurement:
         return mean
 
     def measure_spans(self, settings: Mapping[str, Settings], *, seed: int, resamples: int) -> None:
-        """Figures of detectors' spans and confidences that no score of an item gives, by language and as their mean.
+        """Figures of detectors' spans and confidences that item scores cannot give, by language and as their mean.
 
-        They are those of `veriglot evaluate` (`metrics.measures`), at the detector's own threshold: the character IoU
-        and the correlation with soft labels of the Mu-SHROOM shared task, and the expected calibration error of words.
+        As in `veriglot evaluate` (`metrics.measures`), at the detector's own threshold: the character IoU and the
+        correlation with soft labels of the Mu-SHROOM shared task, and the expected calibration error of words.
 
         Args:
+            settings: system to its settings of the evaluation.
             settings: system to what is measured, against which labels.
             seed, resamples: of the bootstrap, which draws texts as `veriglot evaluate` does.
         """
@@ -483,27 +484,28 @@ class Measurement:
                 self._append(judgement, result.language, result.name, "own", estimate, coverage, signature)
 
     def errors(self, measure: str, most: int, annotator: str | None) -> Iterator[BenchError]:
-        """What every system took for what it is not, at the threshold tuned for a measure.
+        """The false positives and false negatives of every system, at the threshold tuned for a measure.
 
-        Where there is none, or the numbers are only verdicts (HAT tunes none for language models), the verdict counts.
+        Without such a threshold, or if the scores are only verdicts (HAT tunes none for language models), the verdict
+        counts.
 
         Args:
-            measure: that was measured, of `AT_THRESHOLD`.
-            most: errors of each kind in each language, those first of which the system is surest.
+            measure: of `AT_THRESHOLD`, and computed before.
+            most: maximum number of errors of each kind in each language, the most confident first.
             annotator: whose labels; see `metrics.reference`.
         """
         for judgement in self.judgements:
-            cuts, opinion = self.cuts.get((judgement.system, measure), {}), judgement.test
+            cuts, scores = self.cuts.get((judgement.system, measure), {}), judgement.test
             for tag in self.test.tags():
                 cut = None if judgement.verdicts_alone else cuts.get(tag)
-                if cut is None and opinion.verdict is None:
+                if cut is None and scores.verdict is None:
                     continue
-                here = (self.test.languages == tag) & ~np.isnan(opinion.badness)
-                marked = opinion.badness >= cut if cut is not None else opinion.verdict == 1.0
+                here = (self.test.languages == tag) & ~np.isnan(scores.badness)
+                marked = scores.badness >= cut if cut is not None else scores.verdict == 1.0
                 wrong = here & (self.test.nonfactual != marked)
                 for kind, mask, sure in (("false_positive", marked, -1.0), ("false_negative", ~marked, 1.0)):
                     places = np.flatnonzero(wrong & mask)
-                    order = places[np.argsort(sure * opinion.badness[places], kind="stable")]
+                    order = places[np.argsort(sure * scores.badness[places], kind="stable")]
                     for number, item in enumerate(order[:most].tolist(), 1):
                         yield self._error(
                             judgement, item, annotator, kind=kind, number=number, count=len(places), language=tag,
@@ -511,7 +513,7 @@ class Measurement:
                         )  # fmt: skip
 
     def _error(self, judgement: Judgement, item: int, annotator: str | None, **cell: Any) -> BenchError:
-        owner, (start, end) = int(self.test.owner[item]), self.test.places[item].tolist()
+        owner, (start, end) = int(self.test.owner[item]), self.test.bounds[item].tolist()
         sample = self.test.samples[owner]
         labels = reference(sample, annotator)
         prediction = judgement.predictions[owner] if judgement.predictions else None
@@ -536,15 +538,16 @@ class Measurement:
         )
 
     def answers(self) -> Iterator[BenchAnswers]:
-        """What every system said of data without labels, in each language and in the mean over languages.
+        """Every system's answers on data without labels, for each language and in the mean over languages.
 
-        How much a system marks and how high its numbers are is no figure of merit: one that marks more is not better.
-        What can be had without labels besides is how far systems agree, what became of the samples, and what they cost.
+        How much a system marks and how high its scores are does not measure its quality: one that marks more is not
+            better.
+        Without labels, a bench also gives the agreement of systems, the status of samples, and costs.
         """
         for judgement in self.judgements:
-            opinion = judgement.test
-            numbers = judgement.sign * opinion.badness
-            verdicts = np.full(len(self.test), np.nan) if opinion.verdict is None else opinion.verdict
+            scores = judgement.test
+            numbers = judgement.sign * scores.badness
+            verdicts = np.full(len(self.test), np.nan) if scores.verdict is None else scores.verdict
             drawn: list[tuple[Array, ...]] = []
             for tag in self.test.tags():
                 mask = self.test.languages == tag
@@ -577,7 +580,7 @@ class Measurement:
 
 
 def _means(values: Array, mask: Mask, resampling: Resampling) -> Array:
-    """The mean of the known values in the data and in every resample, shape `(1 + resamples,)`; NaN of nothing."""
+    """The mean of the known values in the data and in every resample, shape `(1 + resamples,)`; NaN if none are."""
     known = mask & ~np.isnan(values)
     parts = [np.stack([weights @ values[known], weights.sum(axis=1)]) for weights in resampling.select(known).blocks()]
     total, count = np.concatenate(parts, axis=1)

@@ -1,10 +1,10 @@
-"""Items of a data set: what labels say of them (factual or not, the share of supported facts), and what systems say.
+"""Items of a data set: their labels (factual or not, the share of supported facts), and the systems' scores.
 
-Kang et al.'s rules (section 5.1): an item is factual where all its facts are supported; its support rate is N_vs / N_t
-and its unverified rate N_nv / N_t, over facts that the evidence supports, contradicts, or says nothing of. Facts are
-those of `text.facts`, or as many as an annotator counted in a sentence. A fact is unsupported where a mark overlaps it;
-it is contradicted where a mark that does is of a type that counts as `contradicted` in the taxonomy `support`, and
-unverified where all that do count as `unverified`. The label of a fact is of that fact alone, for facts lie in facts.
+Kang et al.'s rules (section 5.1): an item is factual if all its facts are supported; its support rate is N_vs / N_t
+and its unverified rate N_nv / N_t, over facts that the evidence supports, contradicts, or does not mention. Facts are
+those of `text.facts`, or as many as an annotator counted in a sentence. A fact is unsupported if a mark overlaps it;
+contradicted if such a mark has a type that counts as `contradicted` in the taxonomy `support`; and unverified if all
+such marks count as `unverified`. The label of a fact applies to that fact alone, since facts may be nested.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from veriglot.metrics.reference import Reference, labelled, reference, response_
 from veriglot.metrics.spans import (
     fact_marks,
     fact_scores,
-    greatest,
     marked,
+    max_by_character,
     ranges,
     segmenter,
     unit_probabilities,
@@ -49,19 +49,29 @@ if TYPE_CHECKING:
     Bounds = Int32s
     Mask = Bools
 
-__all__ = ["HARD", "OWN_MARKS", "ItemTable", "Opinion", "cluster_of", "item_labels", "made_by", "same_maker", "tag_of"]
+__all__ = [
+    "OWN_MARKS",
+    "WITHOUT_CONFIDENCES",
+    "ItemTable",
+    "SystemScores",
+    "cluster_of",
+    "item_labels",
+    "made_by",
+    "same_maker",
+    "tag_of",
+]
 
 
-# Which language and text a sample belongs to.
+# The language and the text of a sample.
 
 
 def tag_of(name: str | None) -> str:
-    """The tag that a language is counted under, `und` where it is not stated."""
+    """The tag under which a language is counted, `und` if it is not stated."""
     return languages.tag_of(name) or languages.UNDETERMINED
 
 
 def cluster_of(sample: Sample) -> str:
-    """What is resampled as one: the query or group that the source names, as in rates, or else the text."""
+    """The cluster for resampling: the query or group that the source names, as in rates, or else the text."""
     group = sample.meta.get("query", sample.meta.get("group"))
     return f"group:{group}" if isinstance(group, str | int) else digest([sample.response])[:16]
 
@@ -70,16 +80,16 @@ _KINDS = {"contradicted", "unverified"}
 
 
 class ItemLabels(NamedTuple):
-    """What the labels say of one item.
+    """The labels of one item.
 
     Attributes:
-        start, end: its place in the response, half-open, in code points.
+        start, end: its range in the response, half-open, in code points.
         nonfactual: whether anything in it is marked.
-        facts: how many facts it holds (a sentence: how many begin in it).
-        support: share of them that are supported; None where it holds none.
-        contradicted, unverified: share of them that the evidence contradicts, and that it does not speak of; None where
-            it holds none, and for every item, clean ones too, whose labels do not tell the two apart: of a taxonomy
-            with one type, such as `hat`, the clean items alone would be known.
+        facts: number of its facts (for a sentence: of those that begin in it).
+        support: share of them that are supported; None if it has none.
+        contradicted, unverified: share of them that the evidence contradicts, and that it does not mention; None if the
+            item has no facts, and for every item, also clean ones, if its labels do not distinguish the two: with a
+            taxonomy of one type, such as `hat`, only the clean items would have a value.
     """
 
     start: int
@@ -92,7 +102,7 @@ class ItemLabels(NamedTuple):
 
 
 def item_labels(sample: Sample, level: str = "response", annotator: str | None = None) -> list[ItemLabels] | None:
-    """The items of one sample, in order, with what its labels say of them.
+    """The items of one sample, in order, with their labels.
 
     Args:
         sample: with annotations.
@@ -100,11 +110,11 @@ def item_labels(sample: Sample, level: str = "response", annotator: str | None =
         annotator: whose labels; see `metrics.reference`.
 
     Returns:
-        None where the sample has no labels (of that annotator) of this level. A response without words is one item; it
+        None if the sample has no labels (of that annotator) of this level. A response without words is one item; it
         has no sentences and no facts.
 
     Raises:
-        UsageError: the labels cannot be chosen without a name.
+        UsageError: several annotators labelled it, and none is named.
     """
     labels = reference(sample, annotator)
     if labels is None:
@@ -113,20 +123,20 @@ def item_labels(sample: Sample, level: str = "response", annotator: str | None =
     tag = tag_of(sample.language)
     every = _facts(sample)
     verdicts = _verdicts(labels, every, len(sample.response))
-    telling = bool(_meanings(labels.taxonomy))
+    distinguishes = bool(_meanings(labels.taxonomy))
     if level == "fact":
-        return [_item(f.start, f.end, v != "", [v], telling) for f, v in zip(every, verdicts, strict=True)]
+        return [_item(f.start, f.end, v != "", [v], distinguishes) for f, v in zip(every, verdicts, strict=True)]
     known = [*zip((fact.start for fact in every), verdicts, strict=True)]
     for unit in labels.units:
-        if unit.counts:  # what a person counted takes the place of the facts that rules see
+        if unit.counts:  # facts that a person counted replace those of `text.facts`
             known = [row for row in known if not unit.start <= row[0] < unit.end]
             known += ((unit.start, verdict) for verdict in _counted(unit, labels.taxonomy))
     if level == "response":
-        return [_item(0, len(sample.response), bool(len(labels.marks.spans)), [v for _, v in known], telling)]
+        return [_item(0, len(sample.response), bool(len(labels.marks.spans)), [v for _, v in known], distinguishes)]
     places = np.array(sentences(sample.response, tag), np.int32).reshape(-1, 2)
     bad = marked(places, labels.marks.spans).tolist()
     return [
-        _item(start, end, wrong, [verdict for at, verdict in known if start <= at < end], telling)
+        _item(start, end, wrong, [verdict for at, verdict in known if start <= at < end], distinguishes)
         for (start, end), wrong in zip(places.tolist(), bad, strict=True)
     ]
 
@@ -142,17 +152,17 @@ def _facts(sample: Sample) -> list[Fact]:
     return facts(sample.response, tag_of(sample.language))
 
 
-def _item(start: int, end: int, nonfactual: bool, verdicts: Sequence[str | None], telling: bool) -> ItemLabels:
-    """One item with the verdicts on its facts; `telling` is whether the labels tell contradicted from unverified."""
+def _item(start: int, end: int, nonfactual: bool, verdicts: Sequence[str | None], distinguishes: bool) -> ItemLabels:
+    """One item with the verdicts on its facts; `distinguishes`: whether labels tell contradicted from unverified."""
     total = len(verdicts)
     shares = [verdicts.count(verdict) / total if total else None for verdict in ("", "contradicted", "unverified")]
-    if not telling or None in verdicts:
+    if not distinguishes or None in verdicts:
         shares[1:] = None, None
     return ItemLabels(start, end, nonfactual, total, *shares)
 
 
 def _verdicts(labels: Reference, every: Sequence[Fact], length: int) -> list[str | None]:
-    """Of each fact: empty where it is supported, `contradicted`, `unverified`, or None where the labels do not tell."""
+    """The verdict on each fact: empty if supported, `contradicted`, `unverified`, or None if the labels do not say."""
     meaning = _meanings(labels.taxonomy)
     kinds = np.array([meaning.get(name or "", "") for name in labels.marks.types], object)
     verdicts: NDArray[np.object_] = np.full(len(every), "", object)
@@ -160,13 +170,13 @@ def _verdicts(labels: Reference, every: Sequence[Fact], length: int) -> list[str
     index = {(fact.start, fact.end): number for number, fact in enumerate(every)} if labels.units else {}
     own = np.array([index.get((start, end), -1) for start, end in spans.tolist()], np.int64)
     for kind, verdict in (("unverified", "unverified"), ("", None), ("contradicted", "contradicted")):
-        verdicts[fact_marks(every, length, spans[(kinds == kind) & (own < 0)])] = verdict  # the last one holds
-        verdicts[own[(kinds == kind) & (own >= 0)]] = verdict  # a labelled fact, in which others may lie
+        verdicts[fact_marks(every, length, spans[(kinds == kind) & (own < 0)])] = verdict  # later kinds override
+        verdicts[own[(kinds == kind) & (own >= 0)]] = verdict  # a labelled fact, which may contain others
     return list(verdicts.tolist())
 
 
 def type_mapping(source: str | None, target: str) -> dict[str, str] | None:
-    """Type to type, or None where no mapping is defined."""
+    """Type to type, or None if no mapping is defined."""
     try:
         return taxonomy(source).to(target) if source in taxonomies() and source is not None else None
     except UsageError:
@@ -174,12 +184,12 @@ def type_mapping(source: str | None, target: str) -> dict[str, str] | None:
 
 
 def _meanings(name: str | None) -> dict[str, str]:
-    """Type to `contradicted` or `unverified`; empty where the taxonomy does not tell the two apart (`hat`)."""
+    """Type to `contradicted` or `unverified`; empty if the taxonomy does not distinguish the two (`hat`)."""
     mapping = {own: other for own, other in (type_mapping(name, "support") or {}).items() if other in _KINDS}
     return mapping if set(mapping.values()) == _KINDS else {}
 
 
-# The items of a data set at one level, in an order that all systems share: words, facts, sentences or responses.
+# The items of a data set at one level, in an order shared by all systems: words, facts, sentences or responses.
 
 
 @dataclass(frozen=True)
@@ -189,21 +199,21 @@ class ItemTable:
     Attributes:
         level: of the items.
         samples: the samples, in order.
-        owner: index of the sample that each item is of, ascending, shape `(n,)`.
-        places: its place in the response, half-open, in code points, shape `(n, 2)`.
+        owner: index of the sample of each item, ascending, shape `(n,)`.
+        bounds: its range in the response, half-open, in code points, shape `(n, 2)`.
         languages: tag of each item, shape `(n,)`.
-        texts: what each item is resampled with, shape `(n,)`.
+        texts: the text of each item, for resampling, shape `(n,)`.
         nonfactual: whether the labels mark anything in it, shape `(n,)`.
-        support: share of its facts that are supported, NaN where it has none; None at level `word`.
-        unverified: share of its facts that the evidence does not speak of, NaN where the labels do not tell; None at
-            level `word`.
-        labelled: whether there are labels; where not, `nonfactual` says nothing.
+        support: share of its facts that are supported, NaN if it has none; None at level `word`.
+        unverified: share of its facts that the evidence does not mention, NaN if the labels do not say; None at level
+            `word`.
+        labelled: whether there are labels; if not, `nonfactual` has no meaning.
     """
 
     level: Level
     samples: tuple[Sample, ...]
     owner: Int64s
-    places: Int32s
+    bounds: Int32s
     languages: NDArray[np.str_]
     texts: tuple[str, ...]
     nonfactual: Mask
@@ -222,7 +232,7 @@ class ItemTable:
         unit: str = "word",
         labelled: bool = True,
     ) -> ItemTable:
-        """Lay out the items of samples.
+        """Split samples into items.
 
         Args:
             samples: with labels of the annotator, unless `labelled` is false.
@@ -235,7 +245,7 @@ class ItemTable:
         rows = [
             (index, item)
             for index, sample in enumerate(samples)
-            for item in (_labelled(sample, level, annotator, unit) if labelled else _bare(sample, level, unit))
+            for item in (_labelled(sample, level, annotator, unit) if labelled else _unlabelled(sample, level, unit))
         ]
         owner, items = np.array([index for index, _ in rows], np.int64), [item for _, item in rows]
         owners = [samples[index] for index in owner.tolist()]
@@ -257,30 +267,30 @@ class ItemTable:
         return len(self.owner)
 
     def tags(self) -> list[str]:
-        """The languages that items are of, sorted."""
+        """The languages of the items, sorted."""
         return sorted(set(self.languages.tolist()))
 
     def items(self, badness: Array, right: Array | None = None) -> Items:
-        """The items with what a system said of them, shape `(n,)`, and whether it named their types."""
+        """The items with a system's scores, shape `(n,)`, and whether it named their types."""
         return Items(badness, self.nonfactual, self.support, self.unverified, right=right)
 
     def of_sample(self, index: int) -> slice:
-        """Where the items of one sample stand."""
+        """The indices of one sample's items."""
         return slice(*np.searchsorted(self.owner, [index, index + 1]).tolist())
 
     def item_samples(self, samples: Sequence[Sample]) -> list[Sample]:
-        """Each item as a response of its own, held against the same evidence: so Kang et al. score sentences and facts.
+        """Each item as a response of its own, with the same evidence: Kang et al. score sentences and facts like this.
 
-        Labels are left out: a sentence has none of its own, and no scorer may look at them. A fact is worded with its
+        Labels are left out: a sentence has none of its own, and scorers must not see them. A fact is worded with its
         context. The language is that of the whole response.
 
         Args:
-            samples: those of the table, in order, with all else that a scorer may look at.
+            samples: those of the table, in order, with everything else that scorers may see.
         """
         rows = []
         for index, sample in enumerate(samples):
             items = self.of_sample(index)
-            texts = [sample.response[start:end] for start, end in self.places[items].tolist()]
+            texts = [sample.response[start:end] for start, end in self.bounds[items].tolist()]
             if self.level == "fact" and texts:
                 texts = [fact.text(sample.response) for fact in _facts(sample)]
             rows += [
@@ -301,7 +311,7 @@ def _labelled(sample: Sample, level: Level, annotator: str | None, unit: str) ->
     return [ItemLabels(start, end, wrong) for (start, end), wrong in zip(bounds.tolist(), bad, strict=True)]
 
 
-def _bare(sample: Sample, level: Level, unit: str) -> list[ItemLabels]:
+def _unlabelled(sample: Sample, level: Level, unit: str) -> list[ItemLabels]:
     """The items of a sample without labels."""
     tag = tag_of(sample.language)
     if level == "response":
@@ -313,24 +323,24 @@ def _bare(sample: Sample, level: Level, unit: str) -> list[ItemLabels]:
     return [ItemLabels(start, end) for start, end in places]
 
 
-# Labels that a model made: in a bench they count only where its file names their annotator, and never for their maker.
+# Labels made by models: in a bench they count only if the bench file names their annotator, and never for that model.
 
 
 OWN_MARKS = "the labels are its own marks, or those of another revision or a member of it"
-"""Why a system is not judged on a data set."""
+"""Why a system is not run on a data set."""
 
 _VERSION = re.compile(r"@[0-9.]+$")
 
 
 def made_by(samples: Iterable[Sample], annotator: str | None) -> frozenset[str]:
-    """The names of the models that made labels: annotators, and the detectors that the annotations state.
+    """The names of the models that made labels: annotators, and the detectors that the annotations name.
 
     Args:
         samples: with annotations.
-        annotator: of which labels; None for every model's.
+        annotator: whose labels; None for every model's.
 
     Returns:
-        Nothing where people made them.
+        Empty if people made them.
     """
     annotations = [
         annotation
@@ -344,36 +354,36 @@ def made_by(samples: Iterable[Sample], annotator: str | None) -> frozenset[str]:
 
 
 def same_maker(makers: Iterable[str], names: Iterable[str | None]) -> bool:
-    """Whether any of the names is one of the makers'.
+    """Whether any of the names is a maker's.
 
-    Revisions that count up are one detector: `grounding@1.1` made what `grounding@1.0` did. What tells models apart
-    counts: `judge:spans@1+one` and `judge:spans@1+two` are two.
+    Numbered revisions are one detector: `grounding@1.1` made what `grounding@1.0` did. Names of models count:
+    `judge:spans@1+one` and `judge:spans@1+two` are two.
     """
     unversioned = ({_VERSION.sub("", name) for name in group if name} for group in (makers, names))
     return not set.isdisjoint(*unversioned)
 
 
-# What a system said of each item: a number that is greater the worse the item is, and its own verdict.
+# A system's score of each item (greater is worse), and its own verdict.
 #
-# A detector's number of a word is its confidence, of a fact its greatest, of a sentence what its facts add up to
-# (`metrics.unit_scores`), of a response its score; where it gives no confidences of words, the greatest of the spans
-# that touch the item, or 1 and 0 where spans have none either. Its own verdict is whether a span touches the item; of a
-# fact or sentence with confidences, whether its number reaches the threshold, as in `veriglot evaluate`.
+# A detector's score is, for a word, its confidence; for a fact, the greatest confidence; for a sentence, computed from
+# its facts (`metrics.unit_scores`); for a response, its score. If it gives no confidences of words: the greatest of the
+# spans that touch the item, or 1 and 0 if spans have none either. Its own verdict is whether a span touches the item;
+# for a fact or sentence with confidences, whether its score reaches the threshold, as in `veriglot evaluate`.
 
 
-HARD = "spans without confidences: a mark counts 1 and no mark 0, so figures of ranking rest on verdicts"
+WITHOUT_CONFIDENCES = "spans without confidences: a mark counts 1 and no mark 0, so figures of ranking rest on verdicts"
 
 
 @dataclass(frozen=True)
-class Opinion:
-    """What a system said of every item of a table.
+class SystemScores:
+    """A system's scores of all items of a table.
 
     Attributes:
-        badness: greater is worse, NaN where the item was not scored, shape `(n,)`.
-        verdict: 1 where its own threshold marks the item, 0 where not, NaN where not scored; None where it has none.
+        badness: greater is worse, NaN if the item was not scored, shape `(n,)`.
+        verdict: 1 if its own threshold marks the item, 0 if not, NaN if not scored; None if it has no threshold.
         notes: what a reader of figures must know.
-        types: of the labels, `none` where clean and empty where there are several; None where they are not compared.
-        right: 1 where it names that type, 0 where not, NaN where it was not scored, or the labels have several.
+        types: of the labels, `none` if clean and empty if there are several; None if they are not compared.
+        right: 1 if it names that type, 0 if not, NaN if it was not scored, or the labels have several.
         untyped: why types of the labels are not compared.
     """
 
@@ -385,13 +395,13 @@ class Opinion:
     untyped: str = ""
 
     @classmethod
-    def of_detector(cls, table: ItemTable, predictions: Sequence[Prediction], threshold: float | None) -> Opinion:
-        """A detector's opinion of each item.
+    def of_detector(cls, table: ItemTable, predictions: Sequence[Prediction], threshold: float | None) -> SystemScores:
+        """A detector's scores of each item.
 
         Args:
             table: the items.
             predictions: of the table's samples, in order.
-            threshold: confidence from which it marks; None where it is not known, so that spans alone are its verdict.
+            threshold: confidence from which it marks; None if it is not known: the verdict then comes from spans only.
         """
         badness, verdict = np.full(len(table), np.nan), np.full(len(table), np.nan)
         hard = 0
@@ -399,8 +409,8 @@ class Opinion:
             items = table.of_sample(index)
             if prediction.status is not Status.SCORED or items.start == items.stop:
                 continue
-            bounds = table.places[items]
-            values, graded = _numbers(sample, prediction, table.level, bounds)
+            bounds = table.bounds[items]
+            values, graded = _item_scores(sample, prediction, table.level, bounds)
             badness[items] = values
             hard += not graded
             if table.level == "response":
@@ -411,16 +421,16 @@ class Opinion:
                 verdict[items] = fact_marks(_facts(sample), len(sample.response), ranges(prediction.spans or ()))
             else:
                 verdict[items] = marked(bounds, ranges(prediction.spans or ()))
-        return cls(badness, verdict, (HARD,) if hard else ())
+        return cls(badness, verdict, (WITHOUT_CONFIDENCES,) if hard else ())
 
     @classmethod
-    def of_scorer(cls, scores: Sequence[Score], direction: Direction | str, threshold: float | None) -> Opinion:
-        """A scorer's opinion of each item.
+    def of_scorer(cls, scores: Sequence[Score], direction: Direction | str, threshold: float | None) -> SystemScores:
+        """A scorer's scores of each item.
 
         Args:
-            scores: one an item, in order.
-            direction: of its numbers.
-            threshold: in its own numbers; None where it has none.
+            scores: one per item, in order.
+            direction: whether a greater score is better or worse.
+            threshold: in its own scores; None if it has none.
         """
         badness = badness_of([score.value for score in scores], direction)
         if threshold is None:
@@ -429,8 +439,8 @@ class Opinion:
         return cls(badness, np.where(np.isnan(badness), np.nan, (badness >= cut).astype(np.float64)))
 
 
-def _numbers(sample: Sample, prediction: Prediction, level: str, bounds: Bounds) -> tuple[Array, bool]:
-    """The number of each item, and whether it is more than a verdict."""
+def _item_scores(sample: Sample, prediction: Prediction, level: str, bounds: Bounds) -> tuple[Array, bool]:
+    """The score of each item, and whether it is more than a verdict."""
     spans = prediction.spans or ()
     if level == "response":
         assert prediction.score is not None
@@ -439,7 +449,7 @@ def _numbers(sample: Sample, prediction: Prediction, level: str, bounds: Bounds)
     graded = prediction.words is not None or all(span.confidence is not None for span in spans)
     if prediction.words is None:
         sure = ((span.start, span.end, 1.0 if span.confidence is None else span.confidence) for span in spans)
-        by_character = greatest(length, sure)
+        by_character = max_by_character(length, sure)
     else:
         by_character = word_probabilities(length, prediction.words)
     if level == "fact":

@@ -1,9 +1,9 @@
-"""What is said over all data of a bench: ranks, win rates, comparisons, how systems go together, figures for `auto`.
+"""Results over all data of a bench: ranks, win rates, comparisons, correlations of systems, figures for `auto`.
 
-Systems are held against each other on the items that both scored, under the same resamples, and the differences are
-looked at draw by draw. The p-value asks how often a difference as large would come up if there were none: resampled
-differences are centred first (Riezler and Maxwell 2005, after Noreen 1989). Texts are drawn, not items: sentences of
-one text, and one text labelled several times, go wrong together. Ranks are what these tests cannot exclude.
+Two systems are compared on the items that both scored, with the same resamples, by the difference in each draw. The
+p-value is how often a difference this large occurs if there is none: resampled differences are centred first (Riezler
+and Maxwell 2005, after Noreen 1989). Texts are resampled, not items, since errors in sentences of one text, or in
+labellings of one text, are not independent. The ranks given are those that these tests cannot exclude.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from veriglot.bench.config import ALL, Config, scopes
-from veriglot.bench.figures import SURE_TEXTS, WITH_PAIRWISE, Measurement, bench_draws
+from veriglot.bench.figures import RELIABLE_TEXTS, WITH_PAIRWISE, Measurement, bench_draws
 from veriglot.bench.items import OWN_MARKS, tag_of
 from veriglot.bench.results import (
     At,
@@ -60,22 +60,22 @@ __all__ = ["LESS_IS_BETTER", "SIGNIFICANT", "State", "recorded", "winner"]
 
 # Win rates (HAT, section 4.3.1) and means of cells, each a language of a data set.
 #
-# Every system that reaches the best value of a cell is credited with it, so that the rates of all may sum to more than
-# 1. Values are compared as they would be printed: HAT's win rates follow from its tables of two decimals.
+# Every system that reaches the best value of a cell wins it, so the rates may add up to more than 1. Values are
+# compared at two decimals: HAT's win rates follow from its tables, which have two.
 
 _DIGITS = 2
 LESS_IS_BETTER = frozenset({"fpr"})
-"""Measures of which the least value leads."""
+"""Measures of which the lowest value is best."""
 
 
 def wins(level: Level, board: Board, scopes: Mapping[str, Collection[str]]) -> Iterator[BenchWin]:
     """Win rates of every measure at one level, with their intervals over resampled texts.
 
-    Data that the training of any of the systems held is left out, for all of them: the rest is the same ground for all.
+    Data that any system was trained on is left out for all systems, so that all are compared on the same data.
 
     Args:
         level: of the items.
-        board: data set to what was measured on it.
+        board: data set to its measurement.
         scopes: group to its cells, each `data/language`.
     """
     table: dict[tuple[str, At | None], dict[str, dict[str, Array]]] = {}
@@ -85,14 +85,14 @@ def wins(level: Level, board: Board, scopes: Mapping[str, Collection[str]]) -> I
                 table.setdefault(key, {}).update({f"{data}/{tag}": rows for tag, rows in languages.items()})
     for (measure, at), cells in table.items():
         if at == "own" or measure == WITH_PAIRWISE:
-            continue  # systems have thresholds of their own for uses of their own
+            continue  # systems set their own thresholds for different purposes
         for win in win_rates(cells, scopes, level=level, measure=measure, at=at):
             texts = min((_texts(board, cell) for cell in cells if cell in scopes[win.scope]), default=0)
             yield win if too_few(texts) is None else replace(win, low=None, high=None)
 
 
 def _texts(board: Board, cell: str) -> int:
-    """How many texts a cell (`data/language`) is drawn from."""
+    """Number of texts that are resampled in a cell (`data/language`)."""
     data, _, tag = cell.rpartition("/")
     return board[data].resampling.select(board[data].test.languages == tag).clusters()
 
@@ -107,8 +107,8 @@ def win_rates(
 ) -> Iterator[BenchWin]:
     """How often every system is the best in every scope, scopes and systems in order.
 
-    `cells` has the draws of each system in a cell, shape `(1 + resamples,)`, the data first: NaN, or no draws, where a
-    system has no value there: it cannot win, and the cell counts.
+    `cells` has the draws of each system in a cell, shape `(1 + resamples,)`, with the data in draw 0. A system without
+    a value in a cell (NaN, or no draws) cannot win it, but the cell counts.
     """
     systems = list(dict.fromkeys(system for row in cells.values() for system in row))
     size = max((len(drawn) for row in cells.values() for drawn in row.values()), default=1)
@@ -141,7 +141,7 @@ def win_rates(
 
 
 def _winners(values: Array, measure: str) -> Mask:
-    """Which systems have the greatest value (the least of some measures), shape `(systems, draws)`."""
+    """Which systems have the best value (of some measures the lowest), shape `(systems, draws)`."""
     rounded = np.round(values, _DIGITS) * (-1.0 if measure in LESS_IS_BETTER else 1.0)
     filled = np.where(np.isnan(rounded), -np.inf, rounded)
     top = filled.max(axis=0)
@@ -153,27 +153,27 @@ def _winners(values: Array, measure: str) -> Mask:
 
 
 @dataclass(frozen=True)
-class Contender:
+class ThresholdedItems:
     """A system on a data set.
 
     Attributes:
-        items: what it said.
-        cut: the badness from which items are marked, where a measure needs that: one for all items, or one for each,
-            shape `(n,)`, where every language has its own.
-        drawn: measure and mask to draws that were taken, so that no further pair takes them anew.
+        items: its scores of the items.
+        cut: items are marked from this badness on, if a measure needs a threshold: one number for all items, or one for
+            each, shape `(n,)`, if every language has its own.
+        drawn: cache of draws, by measure and mask.
     """
 
     items: Items
     cut: float | Array | None = None
     drawn: dict[tuple[str, bytes], Array] = field(default_factory=dict, repr=False, compare=False)
 
-    def select(self, mask: Mask) -> Contender:
+    def select(self, mask: Mask) -> ThresholdedItems:
         """The system on some of the items."""
         cut = self.cut[mask] if isinstance(self.cut, np.ndarray) else self.cut
-        return Contender(self.items.select(mask), cut)
+        return ThresholdedItems(self.items.select(mask), cut)
 
     def draws(self, measure: str, mask: Mask, resampling: Resampling) -> Array:
-        """The draws of a measure over some of the items; `resampling` is that of all, and always the same."""
+        """The draws of a measure over some of the items; `resampling` covers all items, and must always be the same."""
         key = measure, mask.tobytes()
         if key not in self.drawn:
             chosen = self.select(mask)
@@ -189,21 +189,21 @@ class Test(NamedTuple):
 
 
 def difference(
-    system: Contender,
-    baseline: Contender,
+    system: ThresholdedItems,
+    baseline: ThresholdedItems,
     resampling: Resampling,
     blank: BenchComparison,
     *,
     parts: Sequence[Mask] | None = None,
 ) -> Test:
-    """Hold a system against another on the items that both scored.
+    """Compare two systems on the items that both scored.
 
     Args:
         system, baseline: over the same items in the same order.
-        resampling: of these items; drawn within languages where they are of several.
+        resampling: of these items; drawn within languages if there are several.
         blank: what is compared, by which measure of `ITEM_MEASURES`.
-        parts: masks of the cells (languages) that each count the same, shape `(n,)` each: the difference is then of
-            the means over the cells where both are defined. None to measure all items together.
+        parts: masks of the cells (languages), shape `(n,)` each: the difference is then between the means over the
+            cells in which both are defined, each with equal weight. None to measure all items together.
 
     Returns:
         With a two-sided p-value, by the centred paired bootstrap; it cannot fall below 1 / (1 + resamples).
@@ -213,7 +213,7 @@ def difference(
         UsageError: a measure at a threshold, for a system without one.
     """
     both = system.items.scored & baseline.items.scored
-    alone = [int(np.count_nonzero(contender.items.scored & ~both)) for contender in (system, baseline)]
+    alone = [int(np.count_nonzero(each.items.scored & ~both)) for each in (system, baseline)]
     masks = [both] if parts is None else [both & part for part in parts]
     cells = [
         system.draws(blank.measure, mask, resampling) - baseline.draws(blank.measure, mask, resampling)
@@ -245,7 +245,7 @@ def _tested(row: BenchComparison, drawn: Array) -> BenchComparison:
 
 
 def _p(drawn: Array) -> float:
-    """How often a centred resampled difference is as large as the one that was seen, either way."""
+    """How often a centred resampled difference is as large as the observed one, in either direction."""
     resampled = drawn[1:][~np.isnan(drawn[1:])]
     if not len(resampled):
         return 1.0
@@ -259,20 +259,20 @@ def comparisons(level: Level, board: Board, baseline: str, measure: str) -> list
 
     Args:
         level: of the items.
-        board: data set to what was measured on it.
+        board: data set to its measurement.
         baseline: name of a system.
         measure: of `ITEM_MEASURES`.
     """
     at: At | None = "tuned" if measure in AT_THRESHOLD else None
     tests = []
     for data, measured in board.items():
-        contenders = _contenders(measured, measure)
-        reference = contenders.pop(baseline, None)
+        systems = _thresholded_items(measured, measure)
+        reference = systems.pop(baseline, None)
         if reference is None:
             continue
-        for name, contender in contenders.items():
+        for name, system in systems.items():
             blank = BenchComparison(data, level, measure, at, name, baseline)
-            tests.append(difference(contender, reference, measured.resampling, blank, parts=_parts(measured)))
+            tests.append(difference(system, reference, measured.resampling, blank, parts=_parts(measured)))
     return tests
 
 
@@ -280,57 +280,57 @@ def _parts(measured: Measurement) -> list[Mask]:
     return [measured.test.languages == tag for tag in measured.test.tags()]
 
 
-def _contenders(measured: Measurement, measure: str) -> dict[str, Contender]:
+def _thresholded_items(measured: Measurement, measure: str) -> dict[str, ThresholdedItems]:
     """The systems that can be compared on a data set; none without labels."""
     if not measured.test.labelled:
         return {}
-    table, contenders = measured.test, {}
+    table, systems = measured.test, {}
     for judged in measured.judgements:
         items = table.items(judged.test.badness, judged.test.right)
         if measure not in AT_THRESHOLD:
-            contenders[judged.system] = Contender(items)
+            systems[judged.system] = ThresholdedItems(items)
             continue
         cuts = measured.cuts[judged.system, measure]
-        if cuts.keys() >= set(table.tags()):  # a system without a cut in some language cannot be compared
-            contenders[judged.system] = Contender(items, np.array([cuts[tag] for tag in table.languages.tolist()]))
-    return contenders
+        if cuts.keys() >= set(table.tags()):  # a system without a threshold in some language cannot be compared
+            systems[judged.system] = ThresholdedItems(items, np.array([cuts[tag] for tag in table.languages.tolist()]))
+    return systems
 
 
-# All systems of a level against each other, over the data sets that none of them was trained on, and their ranks.
+# Comparisons of all pairs of systems at a level, over the data sets that none of them was trained on, and their ranks.
 #
-# A system's ranks are bounded by those that are shown to be better and worse, by tests corrected for all of the level
-# (Mogstad, Romano, Shaikh and Wilhelm 2024, "Inference for Ranks", section 3): systems that no test parts share ranks.
-# One that left out rows that another judged, or lacks a value where another has one, is held against others on the rows
-# that both have, and has no rank: who chooses the rows could choose the easy ones.
+# A system's ranks are bounded by the systems that are significantly better or worse, with p-values corrected for all
+# tests of the level (Mogstad, Romano, Shaikh and Wilhelm 2024, "Inference for Ranks", section 3); systems without a
+# significant difference share ranks. A system that left out rows that another scored, or lacks a value that another
+# has, is compared on the common rows and has no rank: otherwise it could choose the easy rows.
 
 SIGNIFICANT = 0.05
-"""The corrected p-value below which two systems are told apart."""
+"""The corrected p-value below which two systems differ significantly."""
 
 
 def winner(row: BenchComparison) -> str | None:
-    """The better of two systems; None where the test does not tell them apart, or has fewer than 30 texts."""
-    if not row.difference or row.adjusted is None or row.adjusted >= SIGNIFICANT or row.clusters < SURE_TEXTS:
+    """The better of two systems; None if the difference is not significant, or there are fewer than 30 texts."""
+    if not row.difference or row.adjusted is None or row.adjusted >= SIGNIFICANT or row.clusters < RELIABLE_TEXTS:
         return None
     return row.system if (row.difference > 0) != (row.measure in LESS_IS_BETTER) else row.baseline
 
 
 def pairs(level: Level, board: Board, values: Mapping[str, Array], measure: str) -> list[Test]:
-    """Every two systems in the mean over the data sets on which both can be compared, uncorrected.
+    """Every two systems, by the mean over the data sets on which both can be compared, uncorrected.
 
     Args:
         level: of the items.
-        board: the data sets that count to what was measured on them.
-        values: system to the draws of its mean, those first that come first in pairs.
+        board: the data sets that count, to their measurements.
+        values: system to the draws of its mean, in the order of the pairs.
         measure: of `ITEM_MEASURES`.
     """
     at: At | None = "tuned" if measure in AT_THRESHOLD else None
-    contenders = {data: _contenders(measured, measure) for data, measured in board.items()}
+    by_data = {data: _thresholded_items(measured, measure) for data, measured in board.items()}
     tests = []
     for first, second in combinations(values, 2):
         blank = BenchComparison(MEAN, level, measure, at, first, second)
         single = [
             difference(rows[first], rows[second], board[data].resampling, blank, parts=_parts(board[data]))
-            for data, rows in contenders.items()
+            for data, rows in by_data.items()
             if first in rows and second in rows
         ]
         single = [test for test in single if test.row.difference is not None]
@@ -346,8 +346,8 @@ def pairs(level: Level, board: Board, values: Mapping[str, Array], measure: str)
     return tests
 
 
-def _gap(board: Board, system: str, measure: str, at: At | None) -> str | None:
-    """What a system left out that others have, in words; None for nothing."""
+def _left_out(board: Board, system: str, measure: str, at: At | None) -> str | None:
+    """What a system left out that others scored, in words; None for nothing."""
     gaps = []
     for data, measured in board.items():
         judged = {each.system: ~np.isnan(each.test.badness) for each in measured.judgements}
@@ -371,7 +371,7 @@ def _defined(drawn: Iterable[Array]) -> bool:
 
 
 def _means_of(board: Board, measure: str, at: At | None) -> dict[str, tuple[int, Array]]:
-    """System to how many data sets it has a value on, and the draws of the mean over them, the best first."""
+    """System to its number of data sets with a value and the draws of the mean over them, the best first."""
     by_system: dict[str, list[Array]] = {}
     for measured in board.values():
         cells = measured.drawn.get((measure, at), {})
@@ -387,18 +387,18 @@ def _means_of(board: Board, measure: str, at: At | None) -> dict[str, tuple[int,
 def standings(
     level: Level, board: Board, baseline: str | None, measure: str, correction: str
 ) -> tuple[list[BenchComparison], list[BenchComparison], list[BenchStanding]]:
-    """The comparisons with the baseline, those of all pairs, and the ranks that follow from these.
+    """The comparisons with the baseline, those of all pairs, and the ranks that follow from the latter.
 
     Args:
         level: of the items.
-        board: data set to what was measured on it.
+        board: data set to its measurement.
         baseline: name of a system; None for no comparisons with it.
         measure: of `ITEM_MEASURES`.
         correction: `romano-wolf`, `holm` or `bh`, over all tests of the level together.
 
     Returns:
-        Systems with a value on data that none was trained on, sorted by the measure; those that left something out
-        after the others, without a rank.
+        Systems with a value on data that none was trained on, sorted by the measure; those that left something out come
+        last, without a rank.
     """
     at: At | None = "tuned" if measure in AT_THRESHOLD else None
     labelled = {data: measured for data, measured in board.items() if measured.test.labelled}
@@ -408,13 +408,13 @@ def standings(
     both = pairs(level, fair, {name: drawn for name, (_, drawn) in means.items()}, measure)
     corrected = _corrected([*against, *both], correction)
     rows, paired = corrected[: len(against)], corrected[len(against) :]
-    gaps = {name: _gap(fair, name, measure, at) for name in means}
+    gaps = {name: _left_out(fair, name, measure, at) for name in means}
     complete = [name for name in means if gaps[name] is None]
     decided = [(winner(row), {row.system, row.baseline}) for row in paired]
     results = []
     for name in sorted(means, key=lambda name: gaps[name] is not None):
         sets, drawn = means[name]
-        low, high, _ = percentile(drawn[1:]) if _sure(fair, name) else (None, None, 0)
+        low, high, _ = percentile(drawn[1:]) if _enough_texts(fair, name) else (None, None, 0)
         standing = BenchStanding(level, measure, at, name, float(drawn[0]), sets, gaps[name], low=low, high=high)
         if gaps[name] is None:
             duels = [best for best, two in decided if best and name in two and two <= set(complete)]
@@ -424,8 +424,8 @@ def standings(
     return rows, paired, results
 
 
-def _sure(board: Board, system: str) -> bool:
-    """Whether the data hold texts enough for an interval of a system's mean."""
+def _enough_texts(board: Board, system: str) -> bool:
+    """Whether the data have enough texts for an interval of a system's mean."""
     judged = (
         measured.resampling.select(~np.isnan(each.test.badness)).clusters()
         for measured in board.values()
@@ -455,12 +455,12 @@ def _corrected(tests: Sequence[Test], correction: str) -> list[BenchComparison]:
 def _step_down(drawn: Array) -> Array:
     """P-values of differences, draws `(tests, 1 + resamples)`, by the step-down maximum (Romano and Wolf 2005).
 
-    It asks how often the greatest of all differences that are not yet found real, each over its own spread, would be as
-    large by chance. What tests share (texts, systems) is in the resamples, so that many tests cost less than by Holm,
-    whose least p-value is one over the resamples times their number.
+    The greatest of all differences not yet rejected, each divided by its spread, is compared with its distribution
+    under the null hypothesis. The resamples contain what tests share (texts, systems), so many tests cost less than
+    with Holm's method, whose lowest p-value is the number of tests over the number of resamples.
     """
     resampled = drawn[:, 1:]
-    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a difference without any resample
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a difference may have no resample
         centred = np.abs(resampled - np.nanmean(resampled, axis=1, keepdims=True))
         spread = np.nanstd(resampled, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -474,22 +474,22 @@ def _step_down(drawn: Array) -> Array:
     return adjusted
 
 
-# How systems go with each other: Kang et al. (section 4.2, Figure 1), averaged over the cells of a group of languages.
+# Correlations between systems: Kang et al. (section 4.2, Figure 1), averaged over the cells of a group of languages.
 
 METHODS = ("pearson", "spearman", "kappa")
-"""How systems are held against each other: Kang et al.'s, the same of ranks, and Cohen's kappa of verdicts."""
+"""Correlations of systems: Kang et al.'s, the same of ranks, and Cohen's kappa of verdicts."""
 
 
 def correlations(
     level: Level, board: Board, method: str, scopes: Mapping[str, Collection[str]]
 ) -> Iterator[BenchCorrelations]:
-    """How systems correlate at one level, averaged over the cells of each scope that holds two systems.
+    """How systems correlate at one level, averaged over the cells of each scope with at least two systems.
 
     Args:
         level: of the items.
-        board: data set to what was measured on it.
+        board: data set to its measurement.
         method: of `METHODS`; `kappa` is of verdicts, without p-values.
-        scopes: group to its cells, each `data/language`; those that hold every cell are `all` again, and left out.
+        scopes: group to its cells, each `data/language`; groups of every cell repeat `all` and are left out.
 
     Raises:
         MissingExtraError: the extra `stats` is not installed.
@@ -512,7 +512,7 @@ def correlations(
 def correlation_matrix(
     values: Mapping[str, Mapping[str, Array]], method: str = "pearson", level: Level = "response"
 ) -> BenchCorrelations | None:
-    """The same, from cell to system to its numbers of the cell's items, shape `(n,)`, NaN where it gave none."""
+    """The same, from a dict of cell to system to its scores of the cell's items, shape `(n,)`, NaN if not scored."""
     names = tuple(dict.fromkeys(name for row in values.values() for name in row))
     size = len(names)
     if size < 2:
@@ -547,12 +547,12 @@ def _pair(first: Array, second: Array, method: str) -> tuple[float, float] | Non
     return None if tested is None else (tested.r, tested.p)
 
 
-# The results of a bench, from everything that was judged and measured.
+# The results of a bench, from all scores and measurements.
 
 
 @dataclass
 class State:
-    """What a bench has so far: boards by level, and what became of every system on every data set at every level."""
+    """The bench so far: boards by level, and the outcome of every system on every data set at every level."""
 
     systems: list[BenchSystem]
     data: list[DataSet] = field(default_factory=list)
@@ -563,7 +563,7 @@ class State:
     errors: list[BenchError] = field(default_factory=list)
 
     def results(self, config: Config) -> BenchResults:
-        """Everything that views show; the same answers give the same record."""
+        """Everything that reports show; the same answers give the same record."""
         notes = []
         bench, labelled = config.bench, [data for data in self.data if data.labelled]
         cells, ranked = (
@@ -617,7 +617,7 @@ class State:
 
 
 def _ranked_by(config: Config, level: Level, board: Board) -> str:
-    """The measure of a level: types where all items of it are unsupported, so that nothing else can be told apart."""
+    """The measure of a level; accuracy of types if all items are unsupported: no other measure is defined then."""
     named, boards = config.rank_by(level), [each for each in board.values() if each.test.labelled]
     typed = any(judgement.test.types is not None for each in boards for judgement in each.judgements)
     alike = all(each.test.nonfactual.all() for each in boards)
@@ -676,7 +676,7 @@ def _notes(config: Config, state: State) -> list[str]:
 
 
 def _signature(config: Config, state: State, ranking: Mapping[str, str]) -> str:
-    """What was judged by what, and how: not where the files lie."""
+    """What was scored by which systems, and how; without file paths."""
     bench = config.bench
     limits = [f"{entry.name}: {', '.join(entry.data)}" for entry in config.systems if entry.data]
     return signature(
@@ -693,24 +693,24 @@ def _signature(config: Config, state: State, ranking: Mapping[str, str]) -> str:
     )
 
 
-# From the results of a bench to the figures that the detector `auto` chooses by.
+# From the results of a bench to the figures by which the detector `auto` chooses.
 
 
-MEASURE = "auc_pr_nonfactual"  # of words: it needs no threshold, so that none is compared
-FEWEST_TEXTS = 20
-LEAST_COVERAGE = 0.9  # a detector that scores the easy half is not to win by it
+MEASURE = "auc_pr_nonfactual"  # of words: needs no threshold
+MIN_TEXTS = 20
+MIN_COVERAGE = 0.9  # a detector must not win by scoring only the easy items
 
 
 def recorded(results: BenchResults, *, level: str = "word", measure: str = MEASURE) -> Recorded:
     """The figures of detectors in each language of each data set.
 
-    Left out are figures on data that the detector learned from, those on fewer than 20 texts or less than nine tenths
-    of the labelled items, those of languages that are not known, and those of `auto` itself.
+    Figures are left out if the detector was trained on the data, if they rest on fewer than 20 texts or on less than
+    90% of the labelled items, if the language is not known, and if the detector is `auto` itself.
 
     Args:
         results: of a bench.
         level: `word`, `sentence` or `response`.
-        measure: one of which more is better, and that needs no threshold or was taken at the detector's own.
+        measure: must be one of which more is better, without a threshold or taken at the detector's own.
 
     Raises:
         UnknownNameError: the bench took no such measure at that level, or less of it is better.
@@ -726,7 +726,7 @@ def recorded(results: BenchResults, *, level: str = "word", measure: str = MEASU
     figures = tuple(_figures(results, {entry.name: entry for entry in results.data}, level, measure))
     if not figures:
         raise UsageError(
-            f"The results hold no {measure} of {level}s of a detector on {FEWEST_TEXTS} unseen texts of one language.",
+            f"The results hold no {measure} of {level}s of a detector on {MIN_TEXTS} unseen texts of one language.",
             "Choose another --measure or --figure-level, or run the bench on more labelled data.",
         )
     return Recorded(format=Recorded.known, level=level, measure=measure, figures=figures, signature=results.signature)
@@ -741,14 +741,14 @@ def _figures(results: BenchResults, data: dict[str, BenchData], level: str, meas
     for figure in results.figures:
         system = systems.get(figure.system)
         asked = (figure.level, figure.measure) == (level, measure) and figure.at != "tuned"
-        enough = figure.clusters >= FEWEST_TEXTS and figure.coverage >= LEAST_COVERAGE and not figure.seen
+        enough = figure.clusters >= MIN_TEXTS and figure.coverage >= MIN_COVERAGE and not figure.seen
         if system is None or figure.value is None or not (asked and enough) or figure.language in {MEAN, "und"}:
             continue
         yield RecordedFigure(
             detector=system.description or "",
             name=system.made_by,
             language=figure.language,
-            # a cell of a translation belongs to two languages
+            # a cell of translations has two languages
             setting="translation" if len(data[figure.data].pairs.get(figure.language, ())) > 1 else "evidence",
             data=figure.data,
             value=round(figure.value, 4),

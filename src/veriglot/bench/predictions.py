@@ -1,6 +1,6 @@
-"""Predictions that were made before: by the ids of their samples, held against these, and put into data as annotations.
+"""Predictions from files: joined with their samples by id, checked against them, and stored as annotations of them.
 
-What a detector said is put into a data set as an annotator of kind `model` says it.
+A detector's prediction becomes an annotation whose annotator has kind `model`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from veriglot.bench.evaluation import holding
+from veriglot.bench.evaluation import taxonomy_of_types
 from veriglot.bench.items import tag_of
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import Losses
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["PredictedLabels", "Predictions", "check_marks"]
 
 UNCHECKED = "unchecked"
-"""Key of `meta` that holds, by annotator, why a sample bears no annotation of it."""
+"""Key of `meta` for the reasons, by annotator, why a sample has no annotation of it."""
 
-_NAMED = 5  # ids that an account gives as examples
+_NAMED = 5  # ids given as examples in a report
 _OF_OTHERS = "Are these predictions of other data? They are joined by id alone."
 _SHOWN = 40  # code points of a text that an error quotes
 
@@ -41,7 +41,7 @@ class Predictions:
 
     Attributes:
         by_id: all of them.
-        used: ids of those that were taken, to the data set that they were taken for.
+        used: id of each prediction that was taken, to its data set.
     """
 
     by_id: dict[str, Prediction]
@@ -49,10 +49,10 @@ class Predictions:
 
     @classmethod
     def read(cls, *paths: str | Path) -> Predictions:
-        """Collect the predictions in files.
+        """Read the predictions in files.
 
         Raises:
-            InputError: there are none, or two of one id.
+            InputError: there are none, or two with one id.
         """
         by_id: dict[str, Prediction] = {}
         for path in paths:
@@ -73,12 +73,12 @@ class Predictions:
 
     @property
     def detectors(self) -> list[str]:
-        """The detectors that were asked, sorted."""
+        """The detectors that made them, sorted."""
         return sorted({prediction.asked for prediction in self.by_id.values()})
 
     @property
     def threshold(self) -> float | None:
-        """The threshold that all of them state; None where they do not."""
+        """The threshold that all of them state; None if they do not agree."""
         stated = {stated_threshold(prediction.signature) for prediction in self.by_id.values()}
         return stated.pop() if len(stated) == 1 else None
 
@@ -90,11 +90,11 @@ class Predictions:
 
     @property
     def unused(self) -> list[str]:
-        """Ids of those that belong to none of the samples so far."""
+        """Ids of predictions that belong to no sample so far."""
         return [id_ for id_ in self.by_id if id_ not in self.used]
 
     def take(self, id_: str, data: str = "") -> Prediction | None:
-        """The prediction of a sample of a data set; None where there is none."""
+        """The prediction for a sample of a data set; None if there is none."""
         prediction = self.by_id.get(id_)
         if prediction is not None:
             self.used.setdefault(id_, data)
@@ -102,10 +102,10 @@ class Predictions:
 
 
 def check_marks(prediction: Prediction, sample: Sample, *, path: str | None = None) -> None:
-    """Refuse a prediction (read at `path`) whose marks show that it was made of another text than the sample.
+    """Raise an error if a prediction (read at `path`) has marks that do not fit the sample's text.
 
     Raises:
-        InputError: a mark ends beyond the response, or the `text` of a span is not what stands there.
+        InputError: a mark ends beyond the response, or the `text` of a span differs from the response.
     """
     spans = prediction.spans or ()
     end = max([0, *(mark.end for marks in (spans, prediction.words or (), prediction.units or ()) for mark in marks)])
@@ -140,13 +140,13 @@ class PredictedLabels:
 
     Attributes:
         predictions: by id.
-        annotator: the name that their annotations bear.
-        taxonomy: what their types belong to.
+        annotator: the annotator's name of these annotations.
+        taxonomy: of their types.
         joined: how many samples got an annotation.
         unchecked: how many samples were not checked, by status.
         missing: ids of samples that have no prediction.
-        refused: how many samples have a prediction that cannot be theirs, or that they have no place for.
-        losses: what an annotation has no place for.
+        refused: how many samples have a prediction that does not fit them or cannot be stored in them.
+        losses: what an annotation cannot store.
     """
 
     predictions: Predictions
@@ -162,17 +162,17 @@ class PredictedLabels:
     def of(
         cls, predictions: Predictions, *, annotator: str | None = None, taxonomy: str | None = None
     ) -> PredictedLabels:
-        """Make predictions annotations.
+        """Turn predictions into annotations.
 
         Args:
             predictions: of one detector.
-            annotator: None for the name and revision of the detector that was asked.
-            taxonomy: None for the first that holds every type of their spans.
+            annotator: None for the name and revision of the detector.
+            taxonomy: None for the first that has every type of their spans.
 
         Raises:
-            UsageError: several detectors made them and no annotator is named; or no taxonomy is named, and their types
-                tell none.
-            UnknownNameError: no such taxonomy, or a type that is not of it.
+            UsageError: several detectors made them and no annotator is named; or no taxonomy is named, and none has all
+                their types.
+            UnknownNameError: no such taxonomy, or it lacks a type.
         """
         names = predictions.detectors
         if annotator is None and len(names) > 1:
@@ -184,17 +184,18 @@ class PredictedLabels:
 
     @property
     def fit(self) -> bool:
-        """Whether any sample so far has a prediction that could be put into it."""
+        """Whether any sample so far got its prediction."""
         return bool(self.joined or self.unchecked)
 
     def put_into(self, sample: Sample) -> Sample:
         """The sample with its prediction as an annotation.
 
-        A sample that was not checked gets none, and says why in `meta`: one without spans would read as clean.
+        A sample that was not checked gets no annotation, since one without spans would read as clean; its `meta` says
+        why.
 
         Raises:
-            InputError: it has an annotation by that name already; the prediction marks a text that the response does
-                not have there, or was made in another language; or `meta` has no place for why it was not checked.
+            InputError: it has an annotation by that name already; the prediction does not fit the response's text or
+                language; or the key of `meta` for why it was not checked has other content.
         """
         prediction = self.predictions.take(sample.id)
         if prediction is None:
@@ -220,7 +221,7 @@ class PredictedLabels:
         return made
 
     def _unchecked(self, prediction: Prediction, sample: Sample) -> Sample:
-        """The sample with why it was not checked; nothing that its `meta` holds already is replaced."""
+        """The sample with the reason why it was not checked; replaces nothing in its `meta`."""
         notes, why = sample.meta.get(UNCHECKED, {}), f"{prediction.status}: {prediction.reason}"
         if not isinstance(notes, dict):
             raise InputError(
@@ -251,7 +252,7 @@ class PredictedLabels:
         return replace(sample, annotations=(*sample.annotations, made))
 
     def as_data(self) -> dict[str, Any]:
-        """The account: what was joined, and what was not, with some ids of each."""
+        """The report: what was joined and what was not, with some ids of each."""
         unused = self.predictions.unused
         return {
             "annotator": self.annotator,
@@ -266,7 +267,7 @@ class PredictedLabels:
 
 
 def _check_belongs(prediction: Prediction, sample: Sample) -> None:
-    """Refuse a prediction of another text or language; scripts may differ, for a tag does not always name one."""
+    """Refuse a prediction of another text or language; scripts may differ, since a tag does not always name one."""
     check_marks(prediction, sample)
     if prediction.language is None or sample.language is None:
         return
@@ -280,7 +281,7 @@ def _check_belongs(prediction: Prediction, sample: Sample) -> None:
 
 
 def _lost(prediction: Prediction, sample: Sample) -> Iterator[str]:
-    """What of a prediction an annotation has no place for: its units bear labels of the taxonomy, and no score."""
+    """Parts of a prediction that an annotation cannot store: its units have labels of the taxonomy, and no score."""
     if prediction.words:
         yield "words of predictions"
     if prediction.units:
@@ -297,11 +298,11 @@ def _taxonomy(types: frozenset[str], asked: str | None) -> str:
         for type_ in sorted(types):
             known.check(type_)
         return known.name
-    name = holding(types)
+    name = taxonomy_of_types(types)
     if name is None:
         what = f"the types {', '.join(sorted(types))}" if types else "no types"
         raise UsageError(
-            f"These predictions hold {what}, which do not determine a taxonomy.",
+            f"These predictions have {what}, which do not determine a taxonomy.",
             "Name it: --taxonomy NAME, such as fava.",
         )
     return name

@@ -1,4 +1,4 @@
-"""The results of a bench as records: what `results.json` holds, and what every view is made of."""
+"""The results of a bench as records: the content of `results.json`, from which all reports are made."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ __all__ = [
 
 
 class BenchAnswers(Record, omit_defaults=True, kw_only=True):
-    """What a system said of data without labels, which tells how much it marks and not whether it is right.
+    """A system's answers on data without labels; they show how much it marks, not whether it is right.
 
     Attributes:
         system, data, level: the cell.
         language: BCP 47 tag of the responses, or `mean` over the data set's languages.
         items, clusters: scored items, and texts among them.
         coverage: share of the items that were scored.
-        flagged: share of the scored items that it marks at its own threshold; None where it has none.
+        flagged: share of the scored items that it marks at its own threshold; None if it has no threshold.
         flagged_low, flagged_high: 95% interval over resampled texts.
-        mean: of its numbers, in its own range and direction.
+        mean: of its scores, in its own range and direction.
         mean_low, mean_high: 95% interval over resampled texts.
         signature: one line that says how it was made.
     """
@@ -68,25 +68,25 @@ SCHEMA = 1
 
 
 class BenchData(Record):
-    """A data set as it was used.
+    """A data set in a bench.
 
     Attributes:
         name: in every table.
-        levels: what was judged in it.
+        levels: the levels at which it is scored.
         languages: tag of the response's language to (test samples, texts among them).
         pairs: tag to the languages that a cell of it belongs to: its own, and in translations the source's.
-        dev: samples that thresholds were tuned on; the figures stand on none of them.
+        dev: number of samples for tuning thresholds; no figure includes them.
         bad_rows: rows that could not be read.
         unlabelled: samples without labels of the annotator; they are in no figure.
-        items: level to items of the test part.
-        nonfactual: level to how many of them the labels call unsupported.
-        license: as the bench file states it; None where it does not.
-        split: how dev and test were parted, in words.
-        seen: systems whose own training held this data: it is in no mean over data sets and in no win rate.
+        items: level to number of items of the test part.
+        nonfactual: level to number of items that the labels call unsupported.
+        license: as the bench file states it; None if it does not.
+        split: how dev and test were split, in words.
+        seen: systems that were trained on this data: it is in no mean over data sets and in no win rate.
         sha256: of the samples as read, test and dev.
-        note: what the bench file says that a reader must know of it.
+        note: from the bench file: what a reader must know about it.
         statistics: see `bench.data.statistics_row`, as names to numbers.
-        labelled: whether it has labels; without them it is in no figure, and `nonfactual` is empty.
+        labelled: whether it has labels; if not, it is in no figure, and `nonfactual` is empty.
     """
 
     name: str
@@ -112,13 +112,13 @@ class BenchSystem(Record):
 
     Attributes:
         name: its label in every table.
-        kind: `detector`, `scorer`, or `predictions` that were made elsewhere.
-        made_by: the name that it was loaded by, such as `nli:FOLDER` (`auto` loads it by this), or its files' names.
-        options: what it was made with, as JSON text by option.
-        direction: which way its numbers go.
-        description: its own name and revision; None where it was unavailable.
-        signature: its own; None where it was unavailable.
-        unavailable: why it could not be made, and what to do; None where it could.
+        kind: `detector`, `scorer`, or `predictions` from files.
+        made_by: the name that loads it, such as `nli:FOLDER` (`auto` loads it by this), or its files' names.
+        options: its options, as JSON text by option.
+        direction: whether a greater score is better or worse.
+        description: its own name and revision; None if it was unavailable.
+        signature: its own; None if it was unavailable.
+        unavailable: why it could not be loaded, and what to do; None if it could.
     """
 
     name: str
@@ -132,16 +132,16 @@ class BenchSystem(Record):
 
 
 class Cost(Record):
-    """What a cell cost, over all calls that made it.
+    """What a cell cost, over all calls for it.
 
     Attributes:
-        rows: samples (or sentences) that these times are of; less than all where a call was killed.
+        rows: samples (or sentences) with these times; fewer than all if a call was killed.
         wall: seconds.
         cpu: seconds of processor time, all processes together.
-        calls: calls to models; 0 where the system makes none.
+        calls: calls to models; 0 if the system makes none.
         tokens_in: tokens of their prompts.
         tokens_out: tokens of their replies.
-        money: what they cost, in the currency of the system's prices; None where no prices are given.
+        money: their cost, in the currency of the system's prices; None if no prices are given.
     """
 
     rows: int = 0
@@ -154,7 +154,7 @@ class Cost(Record):
 
     @property
     def speed(self) -> float | None:
-        """Samples (or sentences) a second of wall time; None where nothing was timed."""
+        """Samples (or sentences) per second of wall time; None if nothing was timed."""
         return self.rows / self.wall if self.rows and self.wall > 0 else None
 
 
@@ -163,17 +163,17 @@ class BenchCell(Record):
 
     Attributes:
         system, data, level: which.
-        status: `done`; `partial` where some samples were not scored; `unscored` where none was, since their languages
-            are not supported, or there is no evidence or nothing to compare; `unavailable` (the system cannot be made
-            here); `unsuited` (it gives nothing at this level, or is not asked about the data); `failed` (it broke off,
-            or over every sample).
-        reason: why it is not `done`, with what to do; None where it is.
-        statuses: language to status of a prediction (or `missing`) to how many samples (or sentences).
+        status: `done`; `partial` if some samples were not scored; `unscored` if none was, since their languages are
+            not supported, or there is no evidence or nothing to compare; `unavailable` (the system cannot be loaded
+            here); `unsuited` (it gives nothing at this level, or skips this data); `failed` (it raised an error, as a
+            whole or on every sample).
+        reason: why it is not `done`, with what to do; None if it is.
+        statuses: language to status of a prediction (or `missing`) to number of samples (or sentences).
         coverage: share of the test samples that were scored; 0 where none were, never a zero figure.
-        cost: what it took.
-        seen: whether the system's own training held the data.
+        cost: time, calls, tokens and money.
+        seen: whether the data was in the system's training data.
         notes: what a reader of the figures must know.
-        signature: one line that says how the cell was made; None where it was not.
+        signature: one line that says how the cell was made; None if it was not.
     """
 
     system: str
@@ -194,16 +194,16 @@ class BenchFigure(Estimate, omit_defaults=True, kw_only=True):
 
     Attributes:
         system, data, level: the cell.
-        language: BCP 47 tag of the responses, or `mean`: over the data set's languages in which it is defined.
+        language: BCP 47 tag of the responses, or `mean`: over the data set's languages in which the measure is defined.
         measure: a name of `metrics.measures.ITEM_MEASURES`; at level `word` also `iou`, `soft_correlation`, `ece`.
-        at: `tuned` on the dev part for this measure, `own` (the system's own threshold); None where none is needed.
-        items, positives, clusters: scored items behind it, the positive ones among them, and texts.
-        chance: what a system that knows nothing would get; None where that depends on how much it marks.
+        at: `tuned` on the dev part for this measure, `own` (the system's own threshold); None if none is needed.
+        items, positives, clusters: number of scored items, of positive ones among them, and of texts.
+        chance: value of a random baseline; None if that depends on how much it marks.
         coverage: share of the labelled items that were scored.
-        p: two-sided p-value of a correlation; None for others.
-        seen: whether the system's own training held the data.
+        p: two-sided p-value of a correlation; None for other measures.
+        seen: whether the data was in the system's training data.
         reason: why value or interval is missing, or what to know about it.
-        signature: one line that says how it was made.
+        signature: one line that says how it was computed.
     """
 
     system: str
@@ -228,13 +228,13 @@ class BenchThreshold(Record):
     """A threshold that was tuned on the dev part of a data set.
 
     Attributes:
-        system, data, level, measure: for which.
+        system, data, level, measure: of the threshold.
         language: the language whose dev samples it was tuned on; `mean` for those of all.
-        value: in the system's own numbers; None where none could be tuned.
-        direction: items that reach it in the direction of worse are marked.
+        value: in the system's own scores; None if none could be tuned.
+        direction: items are marked whose score reaches the value in the direction of worse.
         reached: the measure on the dev part.
-        items, positives: scored items of the dev part, and the non-factual ones among them.
-        reason: why there is none.
+        items, positives: number of scored items of the dev part, and of non-factual ones among them.
+        reason: why there is no value.
     """
 
     system: str
@@ -254,13 +254,13 @@ class BenchWin(Interval):
     """How often a system is the best within a group of cells (data set and language).
 
     Attributes:
-        level, measure, at: which figures were compared, at two decimals; ties are credited to all.
+        level, measure, at: which figures were compared, at two decimals; a tie is a win for all.
         scope: the group of cells: `all`, `latin`, `high` ...
         system: its name.
-        wins, ties: cells in which none has more, and those of them that it shares.
-        cells, played: cells of the scope, and those in which the system has a figure.
-        rate: wins / cells; None where there are none.
-        mean: its mean over the cells in which it has a figure; None where there is none.
+        wins, ties: number of cells in which no system is better, and of those among them that it shares.
+        cells, played: number of cells of the scope, and of those in which the system has a figure.
+        rate: wins / cells; None if there are no cells.
+        mean: its mean over the cells in which it has a figure; None if there are none.
     """
 
     level: Level
@@ -277,17 +277,17 @@ class BenchWin(Interval):
 
 
 class BenchComparison(Interval):
-    """A system held against another by paired bootstrap over texts.
+    """Two systems compared by paired bootstrap over texts.
 
     Attributes:
-        data, level, measure, at: of what; `mean` for the mean over all data that no system was trained on.
-        system, baseline: which minus which.
-        difference: of the means over languages, on items that both scored; None where it is undefined.
-        p, adjusted: two-sided p-value, and corrected for all tests of the level.
-        items, clusters: common items and texts.
-        left_out: items that only the system, and only the baseline, scored.
+        data, level, measure, at: of the comparison; `mean` for the mean over all data that no system was trained on.
+        system, baseline: the difference is system minus baseline.
+        difference: of the means over languages, on items that both scored; None if it is undefined.
+        p, adjusted: two-sided p-value, and the same corrected for all tests of the level.
+        items, clusters: number of common items and texts.
+        left_out: number of items that only the system, and only the baseline, scored.
         correction: `romano-wolf`, `holm` or `bh`.
-        reason: why there is none.
+        reason: why there is no difference.
     """
 
     data: str
@@ -307,16 +307,16 @@ class BenchComparison(Interval):
 
 
 class BenchStanding(Interval):
-    """The place of a system at one level, over all data that no system was trained on.
+    """The rank of a system at one level, over all data that no system was trained on.
 
     Attributes:
         level, measure, at: what systems are ranked by.
         system: its name.
         value: mean over the data sets; its interval is over resampled texts.
-        data_sets: on how many it has a value.
-        left_out: what it did not judge and another did, in words; None for nothing.
+        data_sets: number of data sets with a value.
+        left_out: what it did not score and another did, in words; None for nothing.
         best, worst: the ranks that the tests of all pairs cannot exclude, among systems that left nothing out; None for
-            one that did.
+            a system that did.
     """
 
     level: Level
@@ -331,14 +331,14 @@ class BenchStanding(Interval):
 
 
 class BenchCorrelations(Record):
-    """How systems' numbers go with each other at one level, averaged over cells (data set and language).
+    """Correlations between the scores of systems at one level, averaged over cells (data set and language).
 
     Attributes:
         level: of the items.
-        method: `pearson` or `spearman` of their numbers; `kappa` (Cohen's) of their verdicts at their own thresholds.
+        method: `pearson` or `spearman` of their scores; `kappa` (Cohen's) of their verdicts at their own thresholds.
         systems: in the order of rows and columns.
-        r: the mean correlation; None where no cell has one.
-        cells: how many cells are behind each.
+        r: the mean correlation; None if no cell has one.
+        cells: number of cells behind each.
         largest_p: the greatest p-value among them.
         scope: the group of cells: `all`, `high`, `latin` ...
     """
@@ -353,20 +353,20 @@ class BenchCorrelations(Record):
 
 
 class BenchConfusion(Record, omit_defaults=True, kw_only=True):
-    """Which types a detector takes for which on one data set; see `bench.evaluation`.
+    """A confusion matrix of types, of one detector on one data set; see `bench.evaluation`.
 
     Attributes:
-        system, data: of what.
+        system, data: of the matrix.
         language: BCP 47 tag of the responses, or `all`.
-        of: `response` where each has one type at most (HalluVerse25), else `mark`.
-        taxonomy: what the types belong to; None where they cannot be compared.
-        classes: the types of the labels, the rows; `none` among them where whole responses are clean.
-        answers: what was said of them, the columns: the classes, `none`, and what is no class.
+        of: `response` if each has one type at most (HalluVerse25), else `mark`.
+        taxonomy: of the types; None if they cannot be compared.
+        classes: the types of the labels, the rows; `none` among them if whole responses may be clean.
+        answers: the predicted types, the columns: the classes, `none`, and answers that are not a class.
         counts: a row for each class.
-        left_out: responses or marks without one type in the taxonomy.
-        seen: whether the system's own training held the data.
+        left_out: responses or marks without exactly one type in the taxonomy.
+        seen: whether the data was in the system's training data.
         reason: why there is no matrix, or how types were mapped.
-        signature: one line that says how it was made.
+        signature: one line that says how it was computed.
     """
 
     system: str
@@ -384,23 +384,24 @@ class BenchConfusion(Record, omit_defaults=True, kw_only=True):
 
 
 class BenchError(Record, omit_defaults=True, kw_only=True):
-    """A response, or a sentence of one, that a system took for what it is not (HAT, section 4.4).
+    """A response or sentence that a system got wrong (HAT, section 4.4).
 
     Attributes:
-        system, data, level: of what.
+        system, data, level: of the error.
         language: BCP 47 tag of the response.
         kind: `false_positive` (a false alarm) or `false_negative` (a miss).
-        number: from 1 on, the surest errors of this kind first.
-        count: how many errors of this kind there are in this language of the data set, of which `number` is one.
+        number: rank among the errors of this kind, from 1 for the most confident.
+        count: how many errors of this kind there are in this language of the data set.
         id: of the sample.
-        score: the system's number.
-        threshold: from which it counts as marked, in the system's own numbers; None for the verdict of the system.
+        score: of the system.
+        threshold: from which the score counts as marked, in the system's own scores; None for the verdict of the
+            system.
         source: the evidence, its first 2,000 code points.
         question: that the response answers.
         response: the response, or the sentence.
-        labelled: what the labels mark in it.
-        marked: what the system marks in it.
-        notes: of the prediction, such as a judge's reason.
+        labelled: texts in it that the labels mark.
+        marked: texts in it that the system marks.
+        notes: of the prediction, such as the reason that a judge gave.
     """
 
     system: str
@@ -426,22 +427,21 @@ class BenchResults(Record):
 
     Attributes:
         title: of the bench.
-        measures: level to the measures that were taken, in order.
-        rank_by: the measure that leaderboards are sorted by, where `ranking` names none.
-        baseline: the system that others are held against; None where there is none.
+        measures: level to its measures, in order.
+        rank_by: the measure that leaderboards are sorted by, if `ranking` names none.
+        baseline: the system that others are compared with; None if there is none.
         seed, resamples: of the bootstrap.
         correction: of the p-values.
         data, systems: in the order of the bench file.
-        cells: every system on every data set at every level, whatever became of it.
-        figures, thresholds, wins, comparisons, correlations, confusions, answers, errors: as their records
-            say.
+        cells: every system on every data set at every level, whatever its outcome.
+        figures, thresholds, wins, comparisons, correlations, confusions, answers, errors: see their records.
         groups: scope to its cells, each as `data/language`.
         notes: what a reader must know.
-        signature: one line that says how all of it was made.
+        signature: one line that says how all results were made.
         version, schema: of Veriglot, and of these records.
         ranking: level to the measure that its leaderboard is sorted by.
-        pairs: every two systems of a level, in the mean over data that none was trained on.
-        standings: the ranks that follow, those first that left nothing out, sorted by the measure.
+        pairs: every two systems of a level, compared by the mean over data that none was trained on.
+        standings: the ranks that follow, sorted by the measure; systems that left something out come last.
     """
 
     title: str
@@ -473,10 +473,10 @@ class BenchResults(Record):
 
 
 def read_results(path: Path) -> BenchResults:
-    """The results in the folder of a bench's run, or in their file.
+    """Read the results in the folder of a bench's run, or in their file.
 
     Raises:
-        InputError: there is none, or it holds something else.
+        InputError: there is none, or it has other content.
     """
     remedy = "The results of a bench are the file results.json in the folder of its run."
     return read_json_record(path / "results.json" if path.is_dir() else path, BenchResults, remedy)

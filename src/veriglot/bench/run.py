@@ -1,7 +1,7 @@
-"""A bench from its file to its results: read the data, have every system judge it, measure, compare.
+"""Run a bench: read the data, have every system score it, measure, compare, and write the results.
 
-What systems said lies in the folder of the run, so that a bench that stops, however it stops, goes on from there, and
-other measures or another seed cost no inference. The same answers give the same results.
+Answers are written to the folder of the run, so an interrupted bench resumes there, and other measures or another seed
+need no new inference. The same answers give the same results.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from veriglot.bench.data import DataSet
 from veriglot.bench.evaluation import Settings, grain_of_types, response_types, type_confusions
 from veriglot.bench.figures import Judgement, Measurement
-from veriglot.bench.items import OWN_MARKS, ItemTable, Opinion, same_maker, tag_of
+from veriglot.bench.items import OWN_MARKS, ItemTable, SystemScores, same_maker, tag_of
 from veriglot.bench.leaderboard import State
 from veriglot.bench.predictions import Predictions, check_marks
 from veriglot.bench.results import BenchCell, BenchConfusion, BenchResults, BenchSystem, Cost, Level
@@ -49,20 +49,20 @@ __all__ = ["run"]
 
 
 _UNSAFE = re.compile(r"[^\w.-]+")  # in the name of a file
-_HIGHER_IS_WORSE = "higher_is_worse"  # the direction of detectors' numbers: probabilities of being unsupported
+_HIGHER_IS_WORSE = "higher_is_worse"  # the direction of detectors' scores: probabilities of being unsupported
 
 
 class System(Record):
     """A system of a bench.
 
     Attributes:
-        entry: what the bench file says of it.
+        entry: its table in the bench file.
         about: its record in the results.
-        maker: the detector (with words) or scorer; None where it is unavailable or imported.
-        recipe: by which other processes make it; None where it has to stay in this one.
-        imported: predictions made elsewhere, in place of a maker.
-        threshold: confidence from which it marks words; None where it is not known, and of a scorer.
-        taxonomy: what its types belong to; None where only the types themselves are known, and of a scorer.
+        maker: the detector (with words) or scorer; None if it is unavailable or imported.
+        recipe: loads it in other processes; None if it must stay in this one.
+        imported: predictions from files, instead of a maker.
+        threshold: confidence from which it marks words; None if it is not known, and for a scorer.
+        taxonomy: of its types; None if only the types themselves are known, and for a scorer.
     """
 
     entry: SystemEntry
@@ -85,14 +85,14 @@ class System(Record):
 
 
 def load_system(entry: SystemEntry, load: LoadDetector = load_detector) -> System:
-    """Make a system, or say why it cannot be made.
+    """Load a system, or say why it cannot be loaded.
 
     Args:
         entry: of the bench file.
-        load: makes detectors.
+        load: loads detectors.
 
     Raises:
-        UnknownNameError: there is no such name or option, which is a slip in the bench file and nothing to work around.
+        UnknownNameError: there is no such name or option: a mistake in the bench file, not an unavailable system.
     """
     detects = entry.detector is not None
     recipe: Callable[[], Detector | Scorer] = partial(load_scorer, entry.made_by, **entry.options)
@@ -116,29 +116,30 @@ def load_system(entry: SystemEntry, load: LoadDetector = load_detector) -> Syste
         signature=maker and maker.signature,
         unavailable=why,
     )
-    # What counts its calls, which other processes could not tell us, or is to be loaded once, stays in this process.
+    # A system that counts its calls (other processes could not report them), or is loaded only once, stays in this
+    # process.
     stays = hasattr(maker, "spent") or getattr(maker, "one_process", False)
     own = (float(maker.threshold), maker.taxonomy) if detects and maker else (None, None)
     return System(entry, about, maker, None if stays else recipe, None, *own)
 
 
-# One cell of a bench: a system judges a data set, row by row, into a file that a kill leaves whole.
+# One cell of a bench: a system scores a data set, row by row, into a file that stays valid if the process is killed.
 #
-# A cell is known by what it is made from: the samples, the system's signature and the version. What was judged once is
-# not judged again, in whatever bench of the folder it occurs; anything else is another cell.
+# A cell is identified by its inputs: the samples, the system's signature and the version. Samples are not scored again,
+# whatever bench of the folder has the cell; anything else is another cell.
 
 
 Grain = Literal["response", "sentence", "fact"]
-"""What a scorer is asked about; a detector is always asked about responses, and marks parts of them."""
+"""The units that a scorer scores; a detector always gets responses, and marks parts of them."""
 
 
 class SystemOutput(Record):
-    """What a system said of the rows of a cell, in their order.
+    """A system's answers for the rows of a cell, in their order.
 
     Attributes:
         answers: predictions of a detector or scores of a scorer.
-        cost: what they took, over all calls.
-        key: what the cell depends on, as a digest.
+        cost: of the answers, over all calls.
+        key: digest of the cell's inputs.
         signature: one line that says how the cell was made.
     """
 
@@ -149,7 +150,7 @@ class SystemOutput(Record):
 
 
 def _signed(system: System, data_hash: str, grain: Grain) -> tuple[str, str]:
-    """What a cell depends on, as a digest, and the line that says so."""
+    """Digest of a cell's inputs, and the line of its signature."""
     about = system.about
     key = digest([data_hash, about.signature or "", about.kind, grain, __version__])
     named = (about.signature or "").replace("|", ";")
@@ -157,7 +158,7 @@ def _signed(system: System, data_hash: str, grain: Grain) -> tuple[str, str]:
 
 
 class _Run(Record):
-    """What holds for every cell of a run; see `run`."""
+    """The settings of all cells of a run; see `run`."""
 
     config: Config
     folder: Path
@@ -172,7 +173,7 @@ class _Run(Record):
 def _judge(
     run: _Run, system: System, data: str, samples: Sequence[Sample], data_hash: str, grain: Grain
 ) -> SystemOutput:
-    """Have a system judge all samples, or those that it has not judged yet; what it had judged is kept."""
+    """Have a system score all samples that it has not scored before; earlier answers stay."""
     key, made = _signed(system, data_hash, grain)
     name = "-".join(_UNSAFE.sub("_", part)[:40] for part in (data, system.name))
     cell = run.folder / "cells" / f"{name}-{key[:16]}"
@@ -191,14 +192,14 @@ def _judge(
     finally:
         clock.write()
     about = {"data": data, "system": system.name, "grain": grain, "rows": len(samples), "signature": made}
-    write_json(cell / "cell.json", about)  # for people who look into the folder
+    write_json(cell / "cell.json", about)  # only for people who look into the folder
     return SystemOutput(_read(output, system), clock.total(), key, made)
 
 
 def _answers(run: _Run, system: System, rows: Iterator[Sample], clock: _Clock) -> Iterator[Prediction | Score]:
     first = next(rows, None)
     if first is None:
-        return  # nothing is left to judge: no process is started
+        return  # all is scored: start no process
     recipe, jobs, where = system.recipe, run.jobs, run.engine
     if recipe is None or (where, jobs) == ("local", 1):
         recipe, jobs, where = lambda: system.maker, 1, "local"  # models are loaded once
@@ -209,10 +210,10 @@ def _answers(run: _Run, system: System, rows: Iterator[Sample], clock: _Clock) -
         answers: Iterator[Any] = (row[1] for row in engine.run(rows)) if system.marks else engine.scores(rows)
         try:
             for answer in answers:
-                clock.cpu_there = engine.cpu_seconds  # now, as what interrupts the run may come before the last line
+                clock.cpu_there = engine.cpu_seconds  # now, since the run may be interrupted before the last line
                 yield answer
         finally:
-            clock.cpu_there = engine.cpu_seconds  # with what was judged and is not given out
+            clock.cpu_there = engine.cpu_seconds  # with rows that were scored but not yet returned
 
 
 def _read(output: Path, system: System) -> tuple[Prediction, ...] | tuple[Score, ...]:
@@ -221,7 +222,7 @@ def _read(output: Path, system: System) -> tuple[Prediction, ...] | tuple[Score,
 
 
 class _Clock:
-    """Times the calls that make a cell; each call adds a line, so that a resumed cell knows what all of it took."""
+    """Times the calls for a cell; each call adds a line, so a resumed cell has the total of all."""
 
     def __init__(self, path: Path, system: System) -> None:
         self._journal = JsonLines(path)
@@ -263,20 +264,20 @@ class _Clock:
 
 
 def _cpu() -> float:
-    """Seconds of processor time of this process and of those that it waited for."""
+    """Seconds of processor time of this process and of its finished child processes."""
     return sum(os.times()[:4])
 
 
 def _spent(system: System) -> tuple[int, int, int]:
-    """Calls, tokens of prompts and of replies so far, where a system keeps count in an attribute `spent`."""
+    """Calls, prompt tokens and reply tokens so far, if a system counts them in an attribute `spent`."""
     usage = getattr(system.maker, "spent", None)
     return (usage.calls, usage.tokens_in, usage.tokens_out) if usage is not None else (0, 0, 0)
 
 
-# Systems that are predictions made elsewhere: read from files, joined with the samples by id, signed by the files.
+# Systems that are predictions from files: joined with the samples by id, signed by the files.
 
 
-MISSING = "missing"  # in the notes of an answer, and in place of its status, where the files hold no prediction
+MISSING = "missing"  # in the notes of an answer, and in place of its status, if the files have no prediction
 
 
 def imported_system(entry: SystemEntry, paths: Sequence[Path]) -> System:
@@ -299,7 +300,7 @@ def imported_system(entry: SystemEntry, paths: Sequence[Path]) -> System:
 
 
 def _joined(system: System, files: Predictions, data: str, sample: Sample) -> Prediction:
-    """The prediction of a sample; one that was not scored, with `MISSING` in its notes, where the files hold none."""
+    """The prediction for a sample; if the files have none, an unscored one with `MISSING` in its notes."""
     names = ", ".join(map(os.path.basename, system.entry.files))
     prediction = files.take(sample.id, data)
     if prediction is None:
@@ -318,10 +319,10 @@ def _joined(system: System, files: Predictions, data: str, sample: Sample) -> Pr
 
 
 def with_statuses(cell: BenchCell, output: SystemOutput, rows: Sequence[Sample]) -> BenchCell:
-    """The cell with what became of its test rows."""
+    """The cell with the statuses of its test rows."""
     answers = output.answers[: len(rows)]
     statuses = defaultdict[str, Counter[str]](Counter)
-    became = [_became(answer) for answer in answers]
+    became = [_status_of(answer) for answer in answers]
     for sample, status in zip(rows, became, strict=True):
         statuses[tag_of(sample.language)][status] += 1
     scored = sum(count["scored"] for count in statuses.values())
@@ -339,15 +340,15 @@ def with_statuses(cell: BenchCell, output: SystemOutput, rows: Sequence[Sample])
 
 
 def _why(answers: Iterable[Prediction | Score]) -> str:
-    """Why rows were not scored: how many have which status, and the reason that most of them give."""
+    """Why rows were not scored: how many have which status, and the most frequent reason."""
     unscored = [answer for answer in answers if answer.status != "scored"]
-    counts = Counter(_became(answer) for answer in unscored)
+    counts = Counter(_status_of(answer) for answer in unscored)
     reasons = Counter(answer.reason for answer in unscored)
     listed = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
     return f"{listed}; most often: {reasons.most_common(1)[0][0]}"
 
 
-def _became(answer: Prediction | Score) -> str:
+def _status_of(answer: Prediction | Score) -> str:
     return MISSING if isinstance(answer, Prediction) and MISSING in answer.notes else answer.status.value
 
 
@@ -368,23 +369,23 @@ def run(
     load: LoadDetector = load_detector,
     watch: Watch | None = None,
 ) -> BenchResults:
-    """Run a bench, or what is missing of it, and write `results.json`.
+    """Run a bench, or its missing cells, and write `results.json`.
 
     Args:
         config: the bench.
         folder: of the run.
-        jobs: processes of each system; 0 for one a core. Times are of so many together.
-        batch_size: most samples judged at once.
-        restart: judge everything anew.
-        retry: judge anew where samples failed.
-        engine: what judges; systems that count their calls, or are loaded once, stay in this process.
-        load: makes detectors of their names, with `threshold`, `words` and options.
-        watch: is told how far it is.
+        jobs: processes of each system; 0 for one per core. Times are for this many together.
+        batch_size: maximum number of samples in a batch.
+        restart: score everything anew.
+        retry: score failed samples anew.
+        engine: where systems run; those that count their calls, or are loaded once, stay in this process.
+        load: loads detectors by name, with `threshold`, `words` and options.
+        watch: gets the progress.
 
     Raises:
         UnknownNameError: a system has no such option.
         InputError: a data set cannot be read, or has no labels of its annotator; predictions cannot be read.
-        UsageError: another process is at work in the folder.
+        UsageError: another process is using the folder.
         VeriglotError: there is no Ray cluster.
     """
     work = _Run(config, folder, watch or Watch(), jobs, batch_size, restart, retry, engine)
@@ -393,7 +394,7 @@ def run(
             results = _results(work, load)
             write_json(folder / "results.json", results)
     finally:
-        with suppress(OSError):  # of a folder that holds something, or is not there
+        with suppress(OSError):  # the folder is not empty, or does not exist
             folder.rmdir()
     return results
 
@@ -401,7 +402,7 @@ def run(
 def _results(work: _Run, load: LoadDetector) -> BenchResults:
     config, say = work.config, work.watch.say
     systems = [
-        imported_system(entry, config.places(entry.files)) if entry.files else load_system(entry, load)
+        imported_system(entry, config.resolve_all(entry.files)) if entry.files else load_system(entry, load)
         for entry in config.systems
     ]
     state = State([system.about for system in systems])
@@ -426,7 +427,7 @@ def _results(work: _Run, load: LoadDetector) -> BenchResults:
 
 
 class _Work:
-    """Has systems judge one data set; a detector is asked once for all levels."""
+    """Has systems score one data set; a detector runs once for all levels."""
 
     def __init__(self, run: _Run, data: DataSet) -> None:
         self._run, self._data, self._entry = run, data, data.entry
@@ -435,7 +436,7 @@ class _Work:
         self._outputs: dict[tuple[str, str], SystemOutput | VeriglotError] = {}
         self._rows: dict[str, list[Sample]] = {}
         self._confusions: dict[str, list[BenchConfusion]] = {}
-        self._suffix = signature(  # what the signature of every figure ends with
+        self._suffix = signature(  # end of the signature of every figure
             split=data.split,
             annotator=data.entry.annotator,
             thresholds=bench.thresholds,
@@ -446,7 +447,7 @@ class _Work:
         )
 
     def measure(self, systems: Sequence[System], state: State) -> None:
-        """Have every system judge the data set, and measure it at its levels."""
+        """Have every system score the data set, and measure it at its levels."""
         data, bench, watch = self._data, self._bench, self._run.watch
         made = {(system.about.made_by, tuple(system.about.options.items())): system.name for system in systems}
         pairs = ((name, made.get((f"pairwise:{maker}", options))) for (maker, options), name in made.items())
@@ -478,7 +479,7 @@ class _Work:
         state.confusions += chain.from_iterable(self._confusions.values())
 
     def cell(self, system: System, level: Level, test: ItemTable, dev: ItemTable) -> tuple[BenchCell, Judgement | None]:
-        """One cell: what became of it, and what the system said where it said anything."""
+        """One cell: its outcome, and the system's scores if it gave any."""
         seen = system.name in self._entry.seen
         blank = partial(BenchCell, system.name, self._data.name, level, seen=seen)
         if system.about.unavailable is not None:
@@ -490,7 +491,7 @@ class _Work:
         output = self._output(system, grain, test, dev)
         if isinstance(output, VeriglotError):
             return blank("failed", reason=str(output)), None
-        # One may have been asked, and another have judged.
+        # The system asked for and the one that answered may differ.
         behind = {
             name for each in output.answers if isinstance(each, Prediction) for name in (each.detector, each.asked)
         }
@@ -501,7 +502,7 @@ class _Work:
         if not cell.coverage:
             return cell, None
         parts = (test, output.answers[:split]), (dev, output.answers[split:])
-        of_test, of_dev = (self._opinion(system, table, answers) for table, answers in parts)
+        of_test, of_dev = (self._system_scores(system, table, answers) for table, answers in parts)
         if system.marks and test.labelled and system.name not in self._confusions:
             self._confusions[system.name] = list(
                 type_confusions(
@@ -520,14 +521,14 @@ class _Work:
         return replace(cell, notes=of_test.notes), Judgement(*about, predictions)  # type: ignore[arg-type]
 
     def _unsuited(self, system: System, level: Level) -> str | None:
-        """Why a system is not asked."""
+        """Why a system is not run."""
         if not system.entry.judges(self._data.name):
             return f"the bench file asks it about {', '.join(system.entry.data)} alone"
         about = system.about
         names = {system.name, about.made_by, about.description, *about.made_by.removeprefix("ensemble:").split("+")}
         if system.marks and same_maker(self._data.makers, names):  # scorers make no labels
             return OWN_MARKS
-        return "a scorer says nothing of words" if not system.marks and level == "word" else None
+        return "a scorer gives no scores of words" if not system.marks and level == "word" else None
 
     def _output(self, system: System, grain: Grain, test: ItemTable, dev: ItemTable) -> SystemOutput | VeriglotError:
         key = (system.name, grain)
@@ -535,7 +536,7 @@ class _Work:
             rows = self._rows.setdefault(grain, self._questions(grain, test, dev))
             data, watch = self._data.name, self._run.watch
             try:
-                if system.imported is not None:  # what it cost where it was made is not known
+                if system.imported is not None:  # the cost of making the predictions is not known
                     answers = tuple(_joined(system, system.imported, data, sample) for sample in rows)
                     self._outputs[key] = SystemOutput(answers, Cost(), *_signed(system, self._hash, grain))
                 else:
@@ -548,7 +549,7 @@ class _Work:
         return self._outputs[key]
 
     def _questions(self, grain: Grain, test: ItemTable, dev: ItemTable) -> list[Sample]:
-        """What is judged: without labels, and with the other responses that self-consistency needs."""
+        """The samples for a system: without labels, and with the other responses that self-consistency needs."""
         from veriglot.scorers.pairwise import with_other_responses
 
         rows = with_other_responses([replace(sample, annotations=()) for sample in self._data.samples])
@@ -568,16 +569,18 @@ class _Work:
             annotator=self._entry.annotator,
         )
 
-    def _opinion(self, system: System, table: ItemTable, answers: Sequence[Prediction] | Sequence[Score]) -> Opinion:
+    def _system_scores(
+        self, system: System, table: ItemTable, answers: Sequence[Prediction] | Sequence[Score]
+    ) -> SystemScores:
         typed = table.level == "response" and grain_of_types(table.samples, self._entry.annotator) == "response"
         if not system.marks:
-            opinion = Opinion.of_scorer(answers, system.about.direction or "", system.entry.threshold)  # type: ignore[arg-type]
-            return dataclasses.replace(opinion, untyped="a scorer names no types") if typed else opinion
-        opinion = Opinion.of_detector(table, answers, system.threshold)  # type: ignore[arg-type]
+            scores = SystemScores.of_scorer(answers, system.about.direction or "", system.entry.threshold)  # type: ignore[arg-type]
+            return dataclasses.replace(scores, untyped="a scorer names no types") if typed else scores
+        scores = SystemScores.of_detector(table, answers, system.threshold)  # type: ignore[arg-type]
         if not typed:
-            return opinion
+            return scores
         try:
             types, right = response_types(table.samples, answers, self._entry.annotator, system.taxonomy)  # type: ignore[arg-type]
         except UsageError as error:
-            return dataclasses.replace(opinion, untyped=error.message.rstrip("."))
-        return dataclasses.replace(opinion, types=types, right=right)
+            return dataclasses.replace(scores, untyped=error.message.rstrip("."))
+        return dataclasses.replace(scores, types=types, right=right)

@@ -148,10 +148,10 @@ def _ranks(results: BenchResults) -> bool:
 
 def _write(results: BenchResults, kind: str, output: str) -> None:
     from veriglot.report.bench import bench_document
-    from veriglot.report.pages import opened
+    from veriglot.report.pages import open_page
 
     text = bench_document(results, kind)
-    with opened(output) as file:
+    with open_page(output) as file:
         file.write(text)
 
 

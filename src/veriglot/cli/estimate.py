@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from veriglot.rates.plan import Plan
     from veriglot.storage.checkpoint import FailedRow
-    from veriglot.study.rates import Counted, Tallying
+    from veriglot.study.rates import CellCounts, ResponseCounter
 
 
 _CELLS_SHOWN = 12  # models and languages that a reason names
@@ -98,12 +98,12 @@ def estimate(options: EstimateOptions) -> int:
 
 def _tally(
     options: EstimateOptions, unit: str, predictions: Iterator[Prediction], account: Account, *, ids: bool
-) -> Tallying:
+) -> ResponseCounter:
     """Count every response; what has no prediction counts as not judged."""
-    from veriglot.study.rates import Tallying
+    from veriglot.study.rates import ResponseCounter
     from veriglot.study.responses import joined
 
-    tallying = Tallying(unit, ids=ids)
+    tallying = ResponseCounter(unit, ids=ids)
     strangers = 0
     for sample, prediction in joined(_samples(options, account), predictions):
         if sample is None:
@@ -149,7 +149,7 @@ def _labelled(options: EstimateOptions, account: Account) -> Iterator[Sample | F
         yield from rows_of([path], format_name=None, language=None, columns=columns, seen=seen)
 
 
-def _rates(counted: Counted, estimators: Sequence[Estimator], options: EstimateOptions) -> Iterator[Rate]:
+def _rates(counted: CellCounts, estimators: Sequence[Estimator], options: EstimateOptions) -> Iterator[Rate]:
     from veriglot.study.rates import cell_rates, replicates
 
     made = cell_rates([counted], estimators)
@@ -167,12 +167,12 @@ class _Planned(NamedTuple):
     labels: Plan | None
 
 
-def _planned(cell: Counted, estimator: Estimator, half_width: float, confidence: float) -> _Planned:
+def _planned(cell: CellCounts, estimator: Estimator, half_width: float, confidence: float) -> _Planned:
     from veriglot.rates.estimators import ESTIMATORS
     from veriglot.rates.plan import plan_sample_size
 
     tallies, labels = cell.joined, cell.labels
-    profile, _ = cell.judging.of(cell.language)
+    profile, _ = cell.detector.of(cell.language)
     method = ESTIMATORS[estimator]
     if (profile is None and method.needs_profile) or (labels is None and method.needs_labels):
         return _Planned(cell.model, cell.language, None, None)

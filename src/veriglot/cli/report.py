@@ -128,7 +128,7 @@ def _show(
     render: Callable[[R, Console], None],
     document: Callable[..., str],
 ) -> None:
-    from veriglot.report.pages import opened
+    from veriglot.report.pages import open_page
 
     if kind == "html":
         write_page(results, output)
@@ -137,7 +137,7 @@ def _show(
     elif kind == "terminal" and output == "-":
         render(results, open_console())
     else:
-        with opened(output) as file:
+        with open_page(output) as file:
             if kind == "terminal":
                 render(results, open_console(file))
             else:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from veriglot.records import ErrorProfile
     from veriglot.study.config import Folder
-    from veriglot.study.responses import Rehearsal
+    from veriglot.study.responses import StudyCost
     from veriglot.study.results import StudyResults
     from veriglot.study.run import Status
 
@@ -65,24 +65,24 @@ def run(
     from veriglot.metrics.reference import reference
     from veriglot.report.study import render_study
     from veriglot.study.config import Folder, load
-    from veriglot.study.responses import rehearse
+    from veriglot.study.responses import study_cost
     from veriglot.study.run import Tools
     from veriglot.study.run import run as run_study
 
     config = load(Path(study))
     for entry in config.detectors:
-        if entry.labelled is not None and not any(map(reference, read(config.place(entry.labelled)))):
+        if entry.labelled is not None and not any(map(reference, read(config.resolve(entry.labelled)))):
             raise UsageError(
                 f"{entry.labelled} marks no spans, and an error profile counts marked words.",
                 'Mark them, or leave `labelled` out and write estimator = "raw" and estimators = [] under [study].',
             )
     folder = Folder(Path(output) if output is not None else Path(study).with_suffix(""))
     if dry_run:
-        rehearsal = rehearse(config, folder)
+        cost = study_cost(config, folder)
         if json:
-            print_json(rehearsal)
+            print_json(cost)
         else:
-            _print_rehearsal(rehearsal)
+            _print_cost(cost)
         return 0
     with Watch(shown=not quiet, resumes=True) as watch:
         outcome = run_study(
@@ -149,7 +149,7 @@ def _print_status(status: Status) -> None:
         print("No process is at work: `veriglot study run` with the same study file and folder goes on.")
 
 
-def _print_rehearsal(rehearsal: Rehearsal) -> None:
+def _print_cost(cost: StudyCost) -> None:
     """What each model would take, and all together."""
     rows = [
         (
@@ -160,27 +160,27 @@ def _print_rehearsal(rehearsal: Rehearsal) -> None:
             ("no bound" if model.tokens_out is None else f"{model.tokens_out:,}") if model.calls else "",
             "" if model.cost is None else f"{model.cost:,.2f}",
         )
-        for model in rehearsal.models
+        for model in cost.models
     ]
     heads = ("model", "responses", "calls to make", "prompt tokens", "reply tokens at most", "cost at most")
-    Table(rehearsal.title, heads, rows).print()
-    tags = sorted({tag for model in rehearsal.models for tag in model.languages} - {UNDETERMINED})
+    Table(cost.title, heads, rows).print()
+    tags = sorted({tag for model in cost.models for tag in model.languages} - {UNDETERMINED})
     stated = f", {count(len(tags), 'language')}: {', '.join(tags)}" if tags else ""
     print(
-        f"{count(rehearsal.calls, 'call')} to make, {count(rehearsal.judgements, 'judgement')}{stated}."
+        f"{count(cost.calls, 'call')} to make, {count(cost.judgements, 'judgement')}{stated}."
         " Prompt tokens are estimated from the length of the texts."
     )
-    unstated = sum(model.languages.get(UNDETERMINED, 0) for model in rehearsal.models)
+    unstated = sum(model.languages.get(UNDETERMINED, 0) for model in cost.models)
     if unstated:
         print(f"{count(unstated, 'response')} of no stated language, which is identified from their text.")
-    impossible = sum(model.impossible for model in rehearsal.models)
+    impossible = sum(model.impossible for model in cost.models)
     if impossible:
         print(f"Not to be asked, as the run says: {count(impossible, 'planned query', 'planned queries')}.")
-    if rehearsal.unreadable:
-        print(f"Not to be read: {count(rehearsal.unreadable, 'row')}.")
-    if rehearsal.enough is False:
+    if cost.unreadable:
+        print(f"Not to be read: {count(cost.unreadable, 'row')}.")
+    if cost.enough is False:
         print("The limits of the study file stop it before it is finished.")
-    elif rehearsal.enough is None:
+    elif cost.enough is None:
         print("Whether the token limit lasts is not known: set max_tokens in the settings of every model.")
 
 

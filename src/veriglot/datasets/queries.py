@@ -405,7 +405,7 @@ def _trouble(reference: Reference, question: str, before: list[str]) -> tuple[_R
     if any(fold(question) == fold(other) for other in before):
         return "duplicate", "it was asked before"
     language = identify(question)
-    if language is not None and not same_language(language.tag, reference.language, looks=True):
+    if language is not None and not same_language(language.tag, reference.language, similar=True):
         return "language", f"it is in {language.tag} and should be in {reference.language}"
     return None
 

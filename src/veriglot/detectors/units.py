@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from veriglot.judging.base import DIGITS, has_fact_rules
-from veriglot.metrics.spans import RULE, fact_scores, sentence_scores, word_probabilities
+from veriglot.metrics.spans import SCORING_RULE, fact_scores, sentence_scores, word_probabilities
 from veriglot.records import Detector, JudgedUnit, Prediction, Record, Sample, Status
 from veriglot.text.facts import facts
 from veriglot.text.segmentation import sentences
@@ -66,7 +66,7 @@ class WithUnits(Record):
 
     @property
     def _made(self) -> str:
-        return f"units:{self.level}.{RULE}"
+        return f"units:{self.level}.{SCORING_RULE}"
 
     def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
         """Judge a batch: one prediction per sample, in order."""

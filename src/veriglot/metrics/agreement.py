@@ -1,7 +1,7 @@
 """Agreement of annotators: kappa, pi, Krippendorff's alpha and gamma, by pair and language, with intervals over texts.
 
-Cohen's kappa and the F1 of spans are computed for each two annotators over all texts that both annotated, and averaged
-over the pairs (mFAVA, section 4, has kappa so). Krippendorff's alpha and gamma take all annotators of a text at once.
+Cohen's kappa and the F1 of spans are computed for every two annotators over all texts that both annotated, and averaged
+over the pairs (as mFAVA, section 4, does for kappa). Krippendorff's alpha and gamma use all annotators of a text.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
 
     Array = Float64s
 
-__all__ = ["ALL", "SAMPLES", "AgreementFigure", "Layered", "agreement_figures", "kappa"]
+__all__ = ["ALL", "SAMPLES", "AgreementFigure", "AnnotatedText", "agreement_figures", "kappa"]
 
 
-# Chance-corrected coefficients, from counts that have been summed, draw after draw, so that a thousand resamples cost
-# one matrix product. Each is 1 - observed / expected disagreement; where the expected one is 0 (everybody gave every
-# unit the same label) it is undefined, and NaN here.
+# Chance-corrected coefficients, from counts summed for each draw, so that a thousand resamples cost one matrix product.
+# Each is 1 - observed / expected disagreement; it is NaN if the expected disagreement is 0 (everybody gave every unit
+# the same label).
 
 
 def kappa(tables: Array) -> Array:
-    """Cohen's kappa of two annotators (Cohen 1960), each expected to label by the shares of their own labels.
+    """Cohen's kappa of two annotators (Cohen 1960), with chance from each one's own label frequencies.
 
     Args:
-        tables: how many units one gave label `i` and the other label `j`, shape `(..., labels, labels)`.
+        tables: how many units one labelled `i` and the other `j`, shape `(..., labels, labels)`.
 
     Returns:
-        Shape `(...)`; NaN where there are no units, or where chance alone explains them all.
+        Shape `(...)`; NaN if there are no units, or expected disagreement is 0.
     """
     return _corrected(tables, (tables.sum(axis=-1) * tables.sum(axis=-2)).sum(axis=-1))
 
 
 def pi(tables: Array) -> Array:
-    """Scott's pi (Scott 1955): both are expected to label by the shares of their labels together, whoever is who."""
+    """Scott's pi (Scott 1955): chance comes from the label frequencies of both together, regardless of their order."""
     both = tables.sum(axis=-1) + tables.sum(axis=-2)
     return _corrected(tables, (both * both).sum(axis=-1) / 4)
 
@@ -62,9 +62,9 @@ def _corrected(tables: Array, expected: Array) -> Array:
 
 
 def coincidences(labels: Int64s, values: int) -> Array:
-    """Ordered pairs of labels inside units, each weighted by 1 / (labels - 1) (Krippendorff 2004, section 11.3).
+    """Ordered pairs of labels within units, each weighted by 1 / (labels - 1) (Krippendorff 2004, section 11.3).
 
-    `labels` has the shape `(annotators, units)`, negative where there is none; the result `(values, values)`.
+    `labels` has the shape `(annotators, units)`, negative for a missing label; the result `(values, values)`.
     """
     given = np.stack([(labels == value).sum(axis=0) for value in range(values)]).astype(np.float64)
     raters = given.sum(axis=0)
@@ -75,7 +75,7 @@ def coincidences(labels: Int64s, values: int) -> Array:
 
 
 def alpha(tables: Array) -> Array:
-    """Krippendorff's alpha of any number of annotators, from sums of `coincidences`; NaN where all labels are alike."""
+    """Krippendorff's alpha of any number of annotators, from sums of `coincidences`; NaN if all labels are equal."""
     counts = tables.sum(axis=-1)
     total = counts.sum(axis=-1)
     apart = 1.0 - np.eye(counts.shape[-1])
@@ -84,27 +84,27 @@ def alpha(tables: Array) -> Array:
     return 1 - ratio((total - 1) * observed, expected)
 
 
-# Gamma: agreement on where spans are and of which type at once (Mathet, Widlöcher and Métivier 2015).
+# Gamma: agreement on positions and types of spans together (Mathet, Widlöcher and Métivier 2015).
 #
-# Spans of different annotators are aligned so that their disorder is least, exactly: an assignment where there are two
-# annotators, an integer program where there are more. Chance is the same annotations, each turned round the text by a
-# random step (section 5.2). With equal weights for place and type, as the paper's software has it by default.
+# Spans of different annotators are aligned with minimal disorder, exactly: by an assignment for two annotators, by an
+# integer program for more. Chance is the same annotations, each shifted cyclically along the text by a random step
+# (section 5.2). Position and type have equal weights, the default of the paper's software.
 
 
 SAMPLES = 30
-"""Random annotations of a text that gamma is held against, as in the paper's section 5.3."""
+"""Random annotations of a text for the expected disorder, as in the paper's section 5.3."""
 
-_MOST = 2_000_000  # groups of spans that are weighed against each other at most
+_MAX_GROUPS = 2_000_000  # maximum number of groups of spans to compare
 
 
-class Placed(NamedTuple):
-    """One annotator's spans of a text, shape `(n, 2)`, with numbers of their types, shape `(n,)`."""
+class AnnotatorSpans(NamedTuple):
+    """One annotator's spans of a text, shape `(n, 2)`, with indices of their types, shape `(n,)`."""
 
     spans: Int64s
     types: Int64s
 
 
-def disorder(annotators: Sequence[Placed]) -> float:
+def disorder(annotators: Sequence[AnnotatorSpans]) -> float:
     """The disorder of the best alignment, per span of an average annotator (equations 4 to 6); 0 is perfect."""
     sizes = [len(annotator.spans) for annotator in annotators]
     total = _pair_disorder(*annotators) if len(annotators) == 2 else _group_disorder(annotators, sizes)
@@ -116,8 +116,8 @@ def _scipy(name: str) -> Any:
         return import_module(f"scipy.{name}")
 
 
-def _dissimilarity(first: Placed, second: Placed) -> Array:
-    """Of each span of one and each of the other, with one row and column more for no span (equation 2)."""
+def _dissimilarity(first: AnnotatorSpans, second: AnnotatorSpans) -> Array:
+    """Between each span of one and each of the other, with an additional row and column for no span (equation 2)."""
     table = np.ones((len(first.spans) + 1, len(second.spans) + 1))  # a span and no span: 1
     if table.size > 1:
         a, b = first.spans[:, None, :].astype(np.float64), second.spans[None, :, :].astype(np.float64)
@@ -127,18 +127,18 @@ def _dissimilarity(first: Placed, second: Placed) -> Array:
     return table
 
 
-def _pair_disorder(first: Placed, second: Placed) -> float:
-    """Spans are matched one to one, or left alone."""
+def _pair_disorder(first: AnnotatorSpans, second: AnnotatorSpans) -> float:
+    """Spans are matched one to one, or left unmatched."""
     n, m = len(first.spans), len(second.spans)
     costs = np.ones((n + m, n + m))
     costs[:n, :m] = _dissimilarity(first, second)[:n, :m]
-    costs[n:, m:] = 0.0  # what stands for no span on both sides
+    costs[n:, m:] = 0.0  # no span on both sides
     rows, columns = _scipy("optimize").linear_sum_assignment(costs)
     return float(costs[rows, columns].sum())
 
 
-def _group_disorder(annotators: Sequence[Placed], sizes: Sequence[int]) -> float:
-    """Every span is in exactly one group of at most one span an annotator; the groups' costs are least."""
+def _group_disorder(annotators: Sequence[AnnotatorSpans], sizes: Sequence[int]) -> float:
+    """Every span is in exactly one group with at most one span per annotator; the groups' total cost is minimal."""
     optimize = _scipy("optimize")
     groups, costs = _groups(annotators, sizes)
     before = np.concatenate([[0], np.cumsum(sizes)])
@@ -156,18 +156,18 @@ def _group_disorder(annotators: Sequence[Placed], sizes: Sequence[int]) -> float
     return float(costs @ np.round(solution.x))
 
 
-def _groups(annotators: Sequence[Placed], sizes: Sequence[int]) -> tuple[Int64s, Array]:
+def _groups(annotators: Sequence[AnnotatorSpans], sizes: Sequence[int]) -> tuple[Int64s, Array]:
     """All groups that may be in a best alignment, with their mean dissimilarity over pairs of annotators.
 
-    A group that costs more than its spans cost alone is in none. Costs only grow as annotators are added, so a group
-    is given up as soon as it costs more than the dearest that is allowed.
+    A group that costs more than its single spans is never in one. Costs only grow as annotators are added, so a partial
+    group is dropped as soon as it costs more than the largest allowed cost.
     """
     number = len(annotators)
     pairs = number * (number - 1) / 2
     groups, costs = np.arange(sizes[0] + 1)[:, None], np.zeros(sizes[0] + 1)
     for column in range(1, number):
         size = sizes[column] + 1
-        if len(groups) * size > _MOST:
+        if len(groups) * size > _MAX_GROUPS:
             raise UsageError(
                 f"{number} annotators marked too many spans of one text for gamma.",
                 "Leave out gamma, or compute it for fewer annotators.",
@@ -185,11 +185,11 @@ def _groups(annotators: Sequence[Placed], sizes: Sequence[int]) -> tuple[Int64s,
 
 
 def expected_disorder(
-    annotators: Sequence[Placed], length: int, generator: np.random.Generator, samples: int = SAMPLES
+    annotators: Sequence[AnnotatorSpans], length: int, generator: np.random.Generator, samples: int = SAMPLES
 ) -> float:
-    """The mean disorder of random annotations: each is one of the given, turned round the text by a random step.
+    """The mean disorder of random annotations: each is a given one, shifted cyclically along the text by a random step.
 
-    Steps of one sample lie at least half a span's mean length apart, so that no annotation is drawn beside itself.
+    Steps of one sample are at least half a mean span length apart, so that no annotation is compared with itself.
     """
     widths = np.concatenate([annotator.spans[:, 1] - annotator.spans[:, 0] for annotator in annotators])
     apart = float(widths.mean()) / 2
@@ -197,14 +197,14 @@ def expected_disorder(
     while len(disorders) < samples:
         steps = _steps(len(annotators), length, apart, generator)
         chosen = [annotators[int(generator.integers(len(annotators)))] for _ in annotators]
-        turned = [_turned(annotator, step, length) for annotator, step in zip(chosen, steps, strict=True)]
-        if any(len(annotator.spans) for annotator in turned):
-            disorders.append(disorder(turned))
+        shifted = [_shifted(annotator, step, length) for annotator, step in zip(chosen, steps, strict=True)]
+        if any(len(annotator.spans) for annotator in shifted):
+            disorders.append(disorder(shifted))
     return float(np.mean(disorders))
 
 
 def _steps(number: int, length: int, apart: float, generator: np.random.Generator) -> list[int]:
-    """Whole steps round the text, apart from each other where there is room."""
+    """Integer steps along the text, apart from each other if there is room."""
     free = np.ones(length, bool)
     steps = []
     for _ in range(number):
@@ -215,28 +215,28 @@ def _steps(number: int, length: int, apart: float, generator: np.random.Generato
     return steps
 
 
-def _turned(annotator: Placed, step: int, length: int) -> Placed:
-    """Spans moved on by a step; what would begin beyond the end begins at the start. None is parted."""
+def _shifted(annotator: AnnotatorSpans, step: int, length: int) -> AnnotatorSpans:
+    """Spans shifted by a step; those that would begin beyond the end wrap to the start. No span is split."""
     moved = annotator.spans + step
-    return Placed(np.where(moved[:, :1] > length, moved - length, moved), annotator.types)
+    return AnnotatorSpans(np.where(moved[:, :1] > length, moved - length, moved), annotator.types)
 
 
-# What several annotators marked in one text, as labels of units and as sums that agreement is computed from.
+# Marks of several annotators in one text, as labels of units, and as sums from which agreement is computed.
 
 
 Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False)
-class Layered:
-    """One text with what each annotator marked in it; equal to itself alone, so that memories can go by it.
+class AnnotatedText:
+    """One text with the marks of each annotator; hashed by identity, so that it can be a key of `memory`.
 
     Attributes:
         id: of the text; the bootstrap draws whole texts.
         language: BCP 47 tag, or an empty string.
         length: in code points.
         bounds: the units, half-open ranges of shape `(n, 2)`.
-        layers: annotator to what they marked; one that marked nothing is there too.
+        layers: annotator to marks; includes annotators who marked nothing.
     """
 
     id: str
@@ -246,17 +246,17 @@ class Layered:
     layers: Mapping[str, Marks]
 
 
-def _labels(text: Layered, names: Sequence[str] | None, marks: Marks) -> Int64s:
-    """What one annotator says of each unit, shape `(n,)`: 0 where it is unmarked, else 1 and up in order of `names`."""
+def _labels(text: AnnotatedText, names: Sequence[str] | None, marks: Marks) -> Int64s:
+    """One annotator's label of each unit, shape `(n,)`: 0 for unmarked, else from 1 on in the order of `names`."""
     types = np.array([1 if names is None else 1 + names.index(type_ or "") for type_ in marks.types] + [0], np.int64)
-    return types[unit_marks(text.bounds, marks.spans)]  # an index of -1 is the 0 at the end
+    return types[unit_marks(text.bounds, marks.spans)]  # index -1 is the last entry, 0
 
 
 class _Sums(NamedTuple):
-    """What one text gives.
+    """The counts of one text.
 
-    `pairs` holds for each two annotators how many units the one gave which label and the other which, and how many
-    spans they have together, matched by overlap and exactly, so that F1 is matched / spans. `disorder` is observed and
+    `pairs` has, for every two annotators, a table of their labels of units, and the number of their spans together, of
+    spans matched by overlap and of spans matched exactly, so that F1 is matched / spans. `disorder` is observed and
     expected disorder, and the spans of an average annotator.
     """
 
@@ -268,7 +268,7 @@ class _Sums(NamedTuple):
 
 
 def _sums(
-    text: Layered, names: Sequence[str] | None, wanted: Callable[[Pair], bool] | None, gamma: int, seed: int
+    text: AnnotatedText, names: Sequence[str] | None, wanted: Callable[[Pair], bool] | None, gamma: int, seed: int
 ) -> _Sums:
     values = 1 + (1 if names is None else len(names))
     annotators = sorted(text.layers)
@@ -289,11 +289,11 @@ def _sums(
 
 
 def _disorders(
-    text: Layered, names: Sequence[str] | None, samples: int, seed: int
+    text: AnnotatedText, names: Sequence[str] | None, samples: int, seed: int
 ) -> tuple[float, float, float] | None:
-    """None where nobody marked anything, so that nothing can be aligned."""
+    """None if nobody marked anything, so that there is nothing to align."""
     placed = [
-        Placed(
+        AnnotatorSpans(
             marks.spans.astype(np.int64),
             np.array([0 if names is None else names.index(type_ or "") for type_ in marks.types], np.int64),
         )
@@ -307,7 +307,7 @@ def _disorders(
 
 
 ALL = "all"
-"""Stands for all languages, and for all annotators of a text."""
+"""All languages together, or all annotators of a text."""
 
 _ALONE = "nobody shares a text with another annotator"
 _CONSTANT = "every unit has the same label, so that chance explains it all"
@@ -322,9 +322,9 @@ class AgreementFigure(NamedTuple):
         scope: `binary` (marked or not), or `typed` (as which type).
         language: BCP 47 tag, or `ALL`.
         between: two annotators, or `(ALL, ALL)`.
-        pairs: pairs of annotators behind it.
-        estimate: the number; `items` are units (spans, for `span_f1` and `gamma`), `positives` those that are marked
-            by at least one annotator of a pair, `clusters` texts. Fewer than `FEWEST_TEXTS` give no interval.
+        pairs: number of pairs of annotators.
+        estimate: the value; `items` are units (spans, for `span_f1` and `gamma`), `positives` those marked by at least
+            one annotator of a pair, `clusters` texts. With fewer than `FEWEST_TEXTS` there is no interval.
     """
 
     measure: str
@@ -336,7 +336,7 @@ class AgreementFigure(NamedTuple):
 
 
 def agreement_figures(
-    texts: Sequence[Layered],
+    texts: Sequence[AnnotatedText],
     names: Sequence[str] | None,
     *,
     resamples: int = 1000,
@@ -348,23 +348,23 @@ def agreement_figures(
     progress: Callable[[float], None] | None = None,
     memory: dict[Any, Any] | None = None,
 ) -> list[AgreementFigure]:
-    """All figures of some texts: of each language, and of all together where there are several.
+    """All figures of some texts: for each language, and for all together if there are several.
 
     Args:
-        texts: with the layers of those whose agreement is asked for; texts with one layer count for nothing.
+        texts: with the layers of the annotators to compare; texts with a single layer are ignored.
         names: types in order (`typed`), or None (`binary`). Spans without a type need an empty name among them.
-        resamples: of whole texts within each language, languages of a single text together; 0 for no intervals.
-        seed: of the resamples, and of gamma's chance.
-        anonymous: names stand for nobody: pairs are pooled, and Scott's pi stands in for kappa.
-        gamma: random annotations a text; 0 leaves gamma out, which is most of the work.
-        spans: whether marks lie where annotators put them; where they are whole units, F1 of spans is left out.
-        wanted: which pairs count; all where None. Alpha and gamma, which know no pairs, are then left out.
-        progress: is told which share of the texts is done, from 0 to 1.
-        memory: what the last call with the same arguments left there, and this one leaves: of texts that are the same
-            nothing is computed again, nor of languages all of whose texts are.
+        resamples: of whole texts within each language (languages with a single text count as one); 0 for no intervals.
+        seed: of the resamples, and of gamma's random annotations.
+        anonymous: names do not identify people: pairs are pooled, and Scott's pi replaces kappa.
+        gamma: number of random annotations per text; 0 skips gamma, which takes most of the time.
+        spans: whether annotators chose where marks begin and end; if marks are whole units, F1 of spans is left out.
+        wanted: which pairs count; None for all. With a filter, alpha and gamma, which have no pairs, are left out.
+        progress: gets the share of finished texts, from 0 to 1.
+        memory: cache filled by an earlier call with the same arguments, and by this one: unchanged texts, and languages
+            with only unchanged texts, are not recomputed.
 
     Raises:
-        MissingExtraError: gamma is asked for, and scipy is not installed.
+        MissingExtraError: gamma is requested, and scipy is not installed.
     """
     shared = [text for text in texts if len(text.layers) > 1]
     languages = sorted({text.language for text in shared})
@@ -396,8 +396,8 @@ def agreement_figures(
     return results
 
 
-def _strata(texts: Sequence[Layered]) -> list[str]:
-    """Where each text is drawn from: its language; one text drawn from itself would make an interval of no width."""
+def _strata(texts: Sequence[AnnotatedText]) -> list[str]:
+    """The stratum of each text: its language; a single text resampled alone would have an interval of width 0."""
     ids = defaultdict[str, set[str]](set)
     for text in texts:
         ids[text.language].add(text.id)
@@ -405,7 +405,7 @@ def _strata(texts: Sequence[Layered]) -> list[str]:
 
 
 class _Work:
-    """The figures of one language: what each of its texts gives, its cluster, and how often resamples draw that."""
+    """The figures of one language: counts and cluster of each text, and the weights of clusters in resamples."""
 
     def __init__(self, texts: Sequence[_Sums], clusters: Int64s, drawn: Resampling, language: str, typed: bool) -> None:
         self._texts = texts
@@ -427,12 +427,12 @@ class _Work:
         return AgreementFigure(measure, self._scope, self._language, between, pairs, estimate)
 
     def _add(self, rows: Array, places: Sequence[int]) -> Array:
-        """Sums over texts, draw by draw: `(texts, ...)` to `(1 + resamples, ...)`."""
+        """Sums over texts in each draw: `(texts, ...)` to `(1 + resamples, ...)`."""
         weights = self._drawn.table[:, self._clusters[list(places)]].astype(np.float64)
         return np.tensordot(weights, rows, axes=1)
 
     def pairs(self, anonymous: bool, spans: bool) -> list[AgreementFigure]:
-        """Kappa (or pi) and the F1 of spans, of each pair and of all."""
+        """Kappa (or pi) and the F1 of spans, for each pair and for all."""
         by_pair: dict[Pair, list[tuple[int, Array, tuple[float, ...]]]] = defaultdict(list)
         for index, text in enumerate(self._texts):
             for pair, (table, matched) in text.pairs.items():
@@ -446,7 +446,7 @@ class _Work:
     def _cell(
         self, rows: Sequence[tuple[int, Array, tuple[float, ...]]], anonymous: bool
     ) -> dict[str, tuple[Array, tuple[int, int], list[int]]]:
-        """Of one pair over the texts that both annotated: measure to its draws, what is counted and marked, places."""
+        """One pair over the texts that both annotated: measure to draws, numbers of items and positives, and texts."""
         places = [index for index, *_ in rows]
         tables = self._add(np.stack([table for _, table, _ in rows]), places)
         spans = self._add(np.array([counts for *_, counts in rows]), places)
@@ -466,7 +466,7 @@ class _Work:
         return self._figure(measure, (ALL, ALL), defined, draws, sizes, (i for *_, places in cells for i in places))
 
     def alpha(self) -> AgreementFigure:
-        """Of all annotators of a text."""
+        """Over all annotators of a text."""
         table = np.stack([text.labels for text in self._texts]) if self._texts else np.zeros((0, 2, 2))
         places = range(len(self._texts))
         sizes = sum(text.units for text in self._texts), round(float(table.sum(axis=0)[1:].sum()))

@@ -1,7 +1,7 @@
 """Counts, the sufficient statistics of an evaluation: built per response, summed, joined, and kept in a file.
 
-Everything that is ever said of a detector comes from these: they are taken once, can be stored, added to those of
-another run and resampled, and cost no inference after that.
+All figures are computed from counts. They can be stored, added to those of another run and resampled, without new
+inference.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ if TYPE_CHECKING:
 __all__ = ["Builder", "Counts", "CountsFile", "Coverage", "Histogram", "JudgedResponse", "Sums"]
 
 
-# Name of a block to its columns. `types` has four columns for each type and is added by `_widths`.
+# Name of a block to its columns. `_widths` adds `types`, which has four columns for each type.
 BLOCKS = packaged(__package__, "blocks.toml", dict[str, tuple[str, ...]])
 SUPPORT = BLOCKS["support"]
 HISTOGRAMS = ("unit", "fact", "sentence", "response")
 
 
 class Histogram(NamedTuple):
-    """Confidences of many responses on the grid of `metrics.scores`, without the empty cells.
+    """Confidences of many responses in the bins of `metrics.scores`, without empty cells.
 
     Attributes:
         response: index of the response of each cell, shape `(cells,)`.
-        bin: the bin of the grid, shape `(cells,)`.
+        bin: the bin of each cell, shape `(cells,)`.
         values: unsupported and supported units, sum of confidences, sum of squared errors; shape `(cells, 4)`.
     """
 
@@ -66,25 +66,25 @@ class Histogram(NamedTuple):
 
 @dataclass(frozen=True)
 class JudgedResponse:
-    """One response with its labels and the detector's answer, as arrays.
+    """One response with its labels and the detector's prediction, as arrays.
 
     Attributes:
         id: the sample's id.
         language: BCP 47 tag.
-        cluster: key of the text; responses that share it are resampled together.
+        cluster: key of the text; responses with the same key are resampled together.
         length: code points of the response.
         bounds: units, shape `(n, 2)`.
         sentences: sentences, shape `(m, 2)`.
         gold: the unsupported spans of the reference.
         predicted: the spans of the detector.
-        probability: the detector's probability per code point, shape `(length,)`; None where it gave none.
+        probability: the detector's probability per code point, shape `(length,)`; None if it gave none.
         soft: share of annotators per code point, shape `(length,)`, or None.
-        predicted_soft: what `soft` is compared with, shape `(length,)`, or None.
+        predicted_soft: the prediction to compare with `soft`, shape `(length,)`, or None.
         score: the detector's probability that anything in the response is unsupported, or None.
-        facts: atomic facts of the response; empty where they are not counted.
-        threshold: score from which a sentence counts as marked; None for those that a span overlaps.
-        unsupported: what the whole response was labelled, where nobody marked places; it then counts in figures of
-            responses alone.
+        facts: atomic facts of the response; empty if they are not counted.
+        threshold: score from which a sentence counts as marked; None to mark those that a span overlaps.
+        unsupported: label of the whole response, if nobody marked spans; it then counts only in figures of
+            responses.
     """
 
     id: str
@@ -106,13 +106,13 @@ class JudgedResponse:
 
 @dataclass(frozen=True)
 class Sums:
-    """Summed counts: the data in draw 0, resamples after it."""
+    """Summed counts: the data in draw 0, then the resamples."""
 
     blocks: dict[str, Array]
     histograms: dict[str, Array]
 
     def column(self, block: str, name: str) -> Array:
-        """One of the `BLOCKS` columns, a value for each draw."""
+        """One of the `BLOCKS` columns, with a value for each draw."""
         return self.blocks[block][..., BLOCKS[block].index(name)]
 
     def first(self) -> Sums:
@@ -120,7 +120,7 @@ class Sums:
         return Sums(*({name: part[:1] for name, part in parts.items()} for parts in (self.blocks, self.histograms)))
 
     def __add__(self, other: Sums) -> Sums:
-        """The sums of two strata, draw by draw."""
+        """The sums of two strata, added in each draw."""
         pairs = ((self.blocks, other.blocks), (self.histograms, other.histograms))
         return Sums(*({name: part + more[name] for name, part in parts.items()} for parts, more in pairs))
 
@@ -130,8 +130,8 @@ class Counts:
     """Counts of many responses.
 
     Attributes:
-        unit: what is counted at level `unit`.
-        types: the types at level `category`; empty where types cannot be compared.
+        unit: the unit of level `unit`.
+        types: the types of level `category`; empty if types cannot be compared.
         ids: id of each response.
         languages: BCP 47 tag of each response.
         clusters: text key of each response.
@@ -152,10 +152,10 @@ class Counts:
 
     @classmethod
     def join(cls, parts: Sequence[Counts]) -> Counts:
-        """The counts of several runs, at least one, as one.
+        """Join the counts of several runs, at least one.
 
         Raises:
-            UsageError: they count different units or types.
+            UsageError: they have different units or types.
         """
         first = parts[0]
         for part in parts[1:]:
@@ -181,7 +181,7 @@ class Counts:
         )
 
     def sums(self, language: str, *, resamples: int, seed: int) -> tuple[Sums, int]:
-        """The sums of one language and the number of its clusters: of none and 0 where it is not among them."""
+        """The sums of one language and its number of clusters; empty and 0 if the language is absent."""
         group = np.full(len(self), -1, np.int64)
         number: dict[str, int] = {}
         for index, (tag, key) in enumerate(zip(self.languages, self.clusters, strict=True)):
@@ -196,7 +196,7 @@ class Counts:
             inside = (group >= first) & (group < first + size)
             table = _table(self, np.where(inside, group - first, -1), size)
             drawn[0] += table.sum(axis=0)
-            used = np.flatnonzero(table.any(axis=0))  # most bins are empty: only what is used is multiplied
+            used = np.flatnonzero(table.any(axis=0))  # most bins are empty: multiply only the others
             if drawn_weights is not None:
                 block = drawn_weights[:, first : first + size].astype(np.float64)
                 drawn[1:, used] += block @ table[:, used]
@@ -206,18 +206,18 @@ class Counts:
         return Sums(blocks, dict(zip(self.histograms, tables, strict=True))), clusters
 
     def histogram(self, level: str, language: str) -> Array:
-        """The confidences of one language on the grid, shape `(4, BINS)`: see `Histogram.values`."""
+        """The confidences of one language by bin, shape `(4, BINS)`: see `Histogram.values`."""
         table: Array = _dense(self.histograms[level], np.where(np.array(self.languages) == language, 0, -1), 1)[0]
         return table
 
 
 # Counts summed over a language and over its resamples.
 
-_CLUSTERS = 1024  # clusters laid out densely at a time: about 70 MB
+_CLUSTERS = 1024  # clusters in dense form at a time: about 70 MB
 
 
 def _dense(histogram: Histogram, group: Int64s, groups: int) -> Array:
-    """Histograms summed over groups of responses (-1 for none of them), shape `(groups, 4, BINS)`."""
+    """Histograms summed over groups of responses (-1 for no group), shape `(groups, 4, BINS)`."""
     home = group[histogram.response] if len(histogram.response) else np.zeros(0, np.int64)
     inside = home >= 0
     cell = home[inside] * BINS + histogram.bin[inside]
@@ -229,7 +229,7 @@ def _dense(histogram: Histogram, group: Int64s, groups: int) -> Array:
 
 
 def _table(counts: Counts, group: Int64s, clusters: int) -> Array:
-    """Every count of each cluster in one row: the blocks side by side, then the histograms."""
+    """All counts of each cluster in one row: the blocks, then the histograms."""
     chosen = group >= 0
     columns = []
     for block in counts.blocks.values():
@@ -241,7 +241,7 @@ def _table(counts: Counts, group: Int64s, clusters: int) -> Array:
 
 
 def _widths(types: Sequence[str]) -> dict[str, int]:
-    """How many columns each block has, `types` among them."""
+    """Number of columns of each block, including `types`."""
     return {**{name: len(columns) for name, columns in BLOCKS.items()}, "types": 4 * len(types)}
 
 
@@ -260,9 +260,9 @@ def _cells(confidence: Array, gold: Mask) -> tuple[Int64s, Array]:
 
 
 def marked_types(bounds: Bounds, spans: Bounds, types: Sequence[str | None], names: Sequence[str]) -> Mask:
-    """Which units overlap a span of which type, shape `(n, len(names))`; a unit may hold several types.
+    """Which units overlap a span of which type, shape `(n, len(names))`; a unit may have several types.
 
-    A span whose type is None or not in `names` marks no column.
+    Spans with type None, or a type not in `names`, mark no column.
     """
     table = np.zeros((len(bounds), len(names)), bool)
     labels = np.array([name if name is not None else "" for name in types], object)
@@ -273,15 +273,15 @@ def marked_types(bounds: Bounds, spans: Bounds, types: Sequence[str | None], nam
     return table
 
 
-# Character-level agreement of one response, as the Mu-SHROOM shared task defines it (SemEval-2025 task 3).
+# Character-level agreement on one response, as defined in the Mu-SHROOM shared task (SemEval-2025 task 3).
 #
-# Both figures count every code point of the response, white space included, as the task's scorer does.
+# Both figures count every code point of the response, including white space, as the task's scorer does.
 
-_DIGITS = 8  # the task's scorer rounds to 8 digits before it asks whether a vector is constant
+_DIGITS = 8  # the task's scorer rounds to 8 digits before it checks whether a vector is constant
 
 
 def intersection_over_union(gold: Mask, predicted: Mask) -> float:
-    """Characters marked by both over characters marked by either; 1.0 where neither marks any."""
+    """Characters marked by both over characters marked by either; 1.0 if neither marks any."""
     either = int(np.count_nonzero(gold | predicted))
     return int(np.count_nonzero(gold & predicted)) / either if either else 1.0
 
@@ -289,8 +289,8 @@ def intersection_over_union(gold: Mask, predicted: Mask) -> float:
 def soft_correlation(gold: Array, predicted: Array) -> float:
     """Spearman's correlation of predicted probabilities with soft labels, per code point of one response.
 
-    Where either vector is constant the correlation is undefined, and the task's scorer gives 1.0 if both are constant
-    (both say that nothing stands out) and 0.0 if only one is. An empty response counts as constant on both sides.
+    If either vector is constant the correlation is undefined; the task's scorer then gives 1.0 if both are constant,
+    and 0.0 if only one is. An empty response counts as constant on both sides.
     """
     constant = [len(np.unique(np.round(vector, _DIGITS))) <= 1 for vector in (gold, predicted)]
     if any(constant):
@@ -299,9 +299,9 @@ def soft_correlation(gold: Array, predicted: Array) -> float:
 
 
 def support(gold: Mask, predicted: Mask, scores: Array | None) -> list[float]:
-    """The columns `SUPPORT` of one response, from which of its facts are unsupported; zeros where it has none.
+    """The `SUPPORT` columns of one response, from which of its facts are unsupported; zeros if it has none.
 
-    Where the detector gives no `scores` (the probability that each is unsupported), marks stand for them.
+    If the detector gives no `scores` (the probability that each is unsupported), marks replace them.
     """
     if not len(gold):
         return [0.0] * len(SUPPORT)
@@ -312,7 +312,7 @@ def support(gold: Mask, predicted: Mask, scores: Array | None) -> list[float]:
 
 @dataclass
 class Builder:
-    """Takes the counts of one response after another."""
+    """Builds counts, one response at a time."""
 
     unit: str
     types: tuple[str, ...] = ()
@@ -363,7 +363,7 @@ class Builder:
         return in_gold
 
     def _facts(self, judged: JudgedResponse, index: int) -> Array | None:
-        """Count the facts, which are marked where a span overlaps them; their scores, where there are confidences."""
+        """Count the facts, marked if a span overlaps them; returns their scores, if there are confidences."""
         gold = fact_marks(judged.facts, judged.length, judged.gold.spans)
         predicted = fact_marks(judged.facts, judged.length, judged.predicted.spans)
         scores = None if judged.probability is None else fact_scores(judged.facts, judged.probability)
@@ -420,13 +420,13 @@ def _stack(cells: Sequence[tuple[int, Int64s, Array]]) -> Histogram:
 
 
 class Coverage(Record):
-    """What became of the samples of one language, or of all.
+    """Status counts of the samples of one language, or of all.
 
     Attributes:
-        samples: how many there were.
-        labelled: those that the chosen annotator labelled; the others are in no figure.
-        scored: labelled ones that the detector scored; figures stand on these alone.
-        unscored: status to how many labelled ones ended with it; `missing` where there was no prediction.
+        samples: number of samples.
+        labelled: those with labels of the chosen annotator; the others are in no figure.
+        scored: labelled ones that the detector scored; figures use only these.
+        unscored: status to number of labelled samples with it; `missing` without a prediction.
     """
 
     samples: int = 0
@@ -436,11 +436,11 @@ class Coverage(Record):
 
     @property
     def share(self) -> float | None:
-        """scored / labelled; None where nothing is labelled."""
+        """scored / labelled; None if nothing is labelled."""
         return self.scored / self.labelled if self.labelled else None
 
     def with_sample(self, *, labelled: bool, status: str) -> Coverage:
-        """One sample more; `status` is `scored`, another status of a prediction, or `missing`."""
+        """Add one sample; `status` is `scored`, another status of a prediction, or `missing`."""
         scored = labelled and status == "scored"
         unscored = {status: 1} if labelled and not scored else {}
         return Coverage.total([self, Coverage(1, int(labelled), int(scored), unscored)])
@@ -457,7 +457,7 @@ class Coverage(Record):
 
 
 FORMAT = "veriglot-counts-1"
-_GRID = digest([np.round(EDGES, 9).tobytes()])[:12]  # rounded: libraries differ in the last bit
+_GRID = digest([np.round(EDGES, 9).tobytes()])[:12]  # rounded, since libraries differ in the last bit
 
 
 class _Cells(msgspec.Struct):
@@ -481,11 +481,11 @@ class _File(msgspec.Struct, kw_only=True):
 
 
 class CountsFile(Record):
-    """Counts with what they were taken from; as a file, figures can be drawn again with another seed, or added up.
+    """Counts with their sources; from the file, figures can be computed with another seed, or counts added.
 
     Attributes:
         counts: the counts.
-        coverage: language to what became of its samples.
+        coverage: language to the status counts of its samples.
         about: the parts of the signature: data, detector, threshold, annotator and so on.
     """
 
@@ -502,7 +502,7 @@ class CountsFile(Record):
 
     @staticmethod
     def is_at(path: Path) -> bool:
-        """Whether a file begins as `save` writes it."""
+        """Whether a file begins like those of `save`."""
         head = f'{{"format":"{FORMAT}"'.encode()
         if not path.is_file():
             return False
@@ -511,10 +511,10 @@ class CountsFile(Record):
 
     @classmethod
     def load(cls, path: Path) -> CountsFile:
-        """Read what `save` wrote.
+        """Read a file written by `save`.
 
         Raises:
-            InputError: the file is not of this kind, or its parts do not fit together.
+            InputError: the file is of another kind, or its parts are inconsistent.
         """
         try:
             plain = msgspec.json.decode(path.read_bytes(), type=_File)

@@ -1,9 +1,9 @@
-"""A number with what stands behind it, and the clustered bootstrap that gives its interval.
+"""Estimates with their numbers of items and clusters, and the clustered bootstrap for their intervals.
 
-Texts are drawn again, whole and within each stratum (usually a language): units of one response go wrong together, and
-the same text labelled several times is one text; drawing units or rows instead would give intervals that are too narrow
+Whole texts are resampled within each stratum (usually a language): units of one response are not independent, and the
+same text labelled several times is one text. Resampling units or rows instead would give intervals that are too narrow
 (Efron and Tibshirani 1993, chapter 8). A resample is a vector of weights: how often each text was drawn. Counts of a
-resample are weights times counts, so a thousand resamples are one matrix product and no response is judged twice.
+resample are weights times counts, so a thousand resamples are one matrix product and no response is scored twice.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _CELLS_OF_RESAMPLES = 2_000_000  # numbers at a time: 16 MB
 
 
 def stream(seed: int, stratum: str) -> np.random.Generator:
-    """The random numbers of one stratum: the same whichever other strata are measured beside it."""
+    """The random generator of one stratum; independent of the other strata."""
     return np.random.default_rng([seed, int(digest([stratum])[:15], 16)])
 
 
@@ -65,7 +65,7 @@ def weights(clusters: int, resamples: int, generator: np.random.Generator) -> ND
 def percentile(values: Array) -> tuple[float | None, float | None, int]:
     """The ends of the middle 95% of resampled values, shape `(resamples,)`, and how many of these are NaN.
 
-    The NaN ones, of resamples in which the figure was undefined, are left out; without others there are no ends.
+    NaN, from resamples in which the figure is undefined, is left out; if all are NaN there are no ends.
     """
     defined = values[~np.isnan(values)]
     undefined = len(values) - len(defined)
@@ -82,10 +82,10 @@ def number(value: float) -> float | None:
 
 @dataclass(frozen=True)
 class Resampling:
-    """How often each resample draws each text: one set of resamples for all systems that judged the same items.
+    """How often each resample draws each text: one set of resamples for all systems with the same items.
 
-    A hard text is in or out for all of them at once, which makes a comparison paired (Koehn 2004). A stratum draws the
-    same whatever stands beside it.
+    A hard text is in or out for all systems alike, which makes a comparison paired (Koehn 2004). The draws of a stratum
+    do not depend on the other strata.
 
     Attributes:
         table: shape `(1 + resamples, clusters)`; row 0 is the data itself, ones.
@@ -102,9 +102,9 @@ class Resampling:
         """Draw the resamples of a data set.
 
         Args:
-            clusters: what each item belongs to (its text), shape `(n,)`; the same name in two strata is two clusters.
+            clusters: the cluster of each item (its text), shape `(n,)`; the same name in two strata is two clusters.
             strata: the stratum of each item, or None for one.
-            resamples: how many, at least 0.
+            resamples: number of resamples, at least 0.
             seed: of the random numbers.
         """
         names = [""] * len(clusters) if strata is None else list(strata)
@@ -125,22 +125,22 @@ class Resampling:
         return replace(self, cluster=self.cluster[mask])
 
     def clusters(self) -> int:
-        """How many clusters the items belong to."""
+        """Number of clusters of the items."""
         return len(np.unique(self.cluster))
 
     def blocks(self) -> Iterator[Array]:
-        """Weights of the items, a block of draws after another, each of shape `(draws, n)`; the data comes first."""
+        """Weights of the items in blocks of draws, each of shape `(draws, n)`; the data comes first."""
         rows = max(1, _CELLS_OF_RESAMPLES // max(len(self.cluster), 1))
         for start in range(0, len(self.table), rows):
             yield self.table[start : start + rows][:, self.cluster].astype(np.float64)
 
 
 FEWEST_TEXTS = 5
-"""Texts under which no interval is given: a bootstrap of two to four texts says next to nothing of their spread."""
+"""With fewer texts there is no interval: a bootstrap of two to four texts hardly shows their spread."""
 
 
 def too_few(texts: int, wanted: str = "an interval") -> str | None:
-    """Why there is no interval of so many texts; None where there may be one."""
+    """Why there is no interval of so many texts; None if there may be one."""
     if texts >= FEWEST_TEXTS:
         return None
     return f"too few texts for {wanted}: {texts} text{'' if texts == 1 else 's'}, and {FEWEST_TEXTS} are the fewest"
@@ -150,10 +150,10 @@ class ClusteredEstimate(Estimate):
     """An estimate from items in clusters (texts), with its percentile interval over resampled clusters.
 
     Attributes:
-        items: scored and labelled items behind it.
-        positives: how many of them are positive (non-factual, unless the measure says otherwise).
-        clusters: texts among them; the bootstrap draws these.
-        chance: what a system that knows nothing would get; None where that depends on how much it marks.
+        items: number of scored and labelled items.
+        positives: number of positive ones among them (non-factual, unless the measure says otherwise).
+        clusters: number of their texts; the bootstrap draws these.
+        chance: value of a random baseline; None if that depends on how much it marks.
         reason: why the value or the interval is missing, or what to know about it.
     """
 
@@ -165,10 +165,11 @@ class ClusteredEstimate(Estimate):
 
 
 def interval_of(draws: Array, resampled: bool) -> tuple[float | None, float | None, str | None]:
-    """The ends of an interval and what to know about it, from draws whose first, the data itself, is defined.
+    """The ends of an interval and what to know about it, from draws whose first (the data) is defined.
 
-    `resampled` is false where a single text was drawn from itself. Where fewer than half of the resamples have a value,
-    these are unlike the data and give no interval. Nor do equal ones: of 10 hits in 10, no resample has another share.
+    `resampled` is false if the only resamples are of a single text. If fewer than half of the resamples have a value,
+    these are not representative and give no interval. Nor do equal ones: of 10 hits in 10, no
+    resample has another share.
     """
     if not resampled:
         return None, None, "one text: no interval"
@@ -184,12 +185,12 @@ def interval_of(draws: Array, resampled: bool) -> tuple[float | None, float | No
 def estimated(
     draws: Array, *, items: int, positives: int, clusters: int, why: str, chance: float | None = None
 ) -> ClusteredEstimate:
-    """The estimate that draws make.
+    """The estimate from draws.
 
     Args:
-        draws: the data in draw 0, resamples after it, shape `(1 + resamples,)`; NaN where undefined.
+        draws: the data in draw 0, resamples after it, shape `(1 + resamples,)`; NaN if undefined.
         items, positives, clusters, chance: see `ClusteredEstimate`.
-        why: the reason that stands beside an undefined value.
+        why: the reason of an undefined value.
     """
     if np.isnan(draws[0]):
         return ClusteredEstimate(items, positives, clusters, chance, why, value=None)
@@ -198,11 +199,11 @@ def estimated(
 
 
 def mean_of_draws(parts: Sequence[Array]) -> Array:
-    """The mean over cells, draw by draw, of those that are defined in the data; NaN where none is.
+    """The mean over cells in each draw, over the cells that are defined in the data; NaN if none is.
 
     Args:
-        parts: one array of shape `(1 + resamples,)` a cell; of none the mean has one draw. A resample in which one of
-            the cells that count is undefined is undefined.
+        parts: one array of shape `(1 + resamples,)` per cell; without cells the mean has one draw. A resample is
+            undefined if one of the cells in the mean is undefined in it.
     """
     defined = [part for part in parts if not np.isnan(part[0])]
     return np.mean(defined, axis=0) if defined else np.full(len(parts[0]) if parts else 1, np.nan)
@@ -213,21 +214,21 @@ MEAN = "mean"
 
 
 class MetricResult(Estimate, kw_only=True, omit_defaults=True):
-    """A metric in one language, with what it was measured on and how it was made.
+    """A metric in one language, with its unit, its data and its signature.
 
     Attributes:
-        level: what is judged: `unit`, `category` (units with their type), `type:<type>`, `span`, `char`, `sentence` or
+        level: what is scored: `unit`, `category` (units with their type), `type:<type>`, `span`, `char`, `sentence` or
             `response`.
         name: the measure, such as `f1`.
-        language: BCP 47 tag, `pooled` (the counts of all languages added) or `mean` (the mean over languages).
+        language: BCP 47 tag, `pooled` (summed counts of all languages) or `mean` (the mean over languages).
         reason: why the value or the interval is missing, or what to know about it.
         unit: `char`, `word` or `hf:<tokenizer>`.
-        n_responses: responses that were scored and labelled.
-        n_clusters: texts among them; the bootstrap draws these.
-        n_units: how many things of the level stand behind the figure (units, reference spans, sentences ...).
-        coverage: share of the labelled responses that the detector scored; the figure stands on these alone.
+        n_responses: number of scored and labelled responses.
+        n_clusters: number of their texts; the bootstrap draws these.
+        n_units: number of items of the level (units, reference spans, sentences ...).
+        coverage: share of the labelled responses that the detector scored; the figure uses only these.
         prevalence: share of these (for `span`, of the units) that the reference calls unsupported.
-        signature: one line that says how the figure was made.
+        signature: one line that says how the figure was computed.
     """
 
     level: str

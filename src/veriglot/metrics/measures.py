@@ -1,14 +1,14 @@
-"""The tables of measures: figures with intervals from summed counts, and from items that systems gave a score.
+"""The tables of measures: figures with intervals, from summed counts, and from items with scores of systems.
 
 A `Measure` maps `Sums` (the data in draw 0, resamples after it) to one value per draw; an `ItemMeasure` maps scores,
-labels and weights to the same. Both are listed here alone, with their names and why they may be undefined.
+labels and weights to the same. Both are listed only here, with their names and why they may be undefined.
 
-Level `unit` is the Binary task of mFAVA (section 3.2, Table 3), `category` and `type:<type>` its Category task. Where
-typed spans overlap, a unit holds several types, so each type is judged against the rest: a unit is right for a type
-where reference and detector both have it. `_micro` adds the counts of the types, `_macro` is the mean over the types
+Level `unit` is the Binary task of mFAVA (section 3.2, Table 3), `category` and `type:<type>` its Category task. If
+typed spans overlap, a unit has several types, so each type is compared with the rest: a unit is right for a type
+if reference and detector both have it. `_micro` adds the counts of the types, `_macro` is the mean over the types
 for which the measure is defined, and `type_accuracy` is the share of units typed by both that share a type.
 
-`ece` is the usual expected calibration error, over 15 groups of equal width; `ece_equal_mass` stands beside it.
+`ece` is the usual expected calibration error, over 15 groups of equal width; `ece_equal_mass` is listed with it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     Mask = Bools
     Cut = float | Array
     Value = Callable[[Array, Array, Array, Array], Array]  # of badness, truth, weights and cuts
-    Statistic = Callable[[Sums], Array]  # of counts, one a group of them
+    Statistic = Callable[[Sums], Array]  # of counts, one per group
 
 __all__ = [
     "AT_THRESHOLD",
@@ -93,7 +93,7 @@ def _confusion(level: str, get: Statistic, *more: str) -> Iterator[Measure]:
 
 
 def _extent(get: Statistic) -> tuple[Statistic, Statistic]:
-    """Size and prevalence of what a block of true and false positives and negatives counts."""
+    """Size and prevalence of a block of true and false positives and negatives."""
     return lambda sums: get(sums).sum(axis=-1), lambda sums: scores.prevalence(get(sums))
 
 
@@ -102,7 +102,7 @@ def _block(name: str, first: int = 0, size: int | None = None) -> Statistic:
 
 
 def _ratio(block: str, part: str, whole: str) -> Statistic:
-    """One column of a block over another."""
+    """One column of a block divided by another."""
     return lambda sums: ratio(sums.column(block, part), sums.column(block, whole))
 
 
@@ -111,7 +111,7 @@ def _column(block: str, name: str) -> Statistic:
 
 
 def _confidences(level: str, *, calibration: bool = True, supported: bool = False) -> Iterator[Measure]:
-    """Ranking and calibration."""
+    """Ranking and calibration measures."""
 
     def parts(sums: Sums) -> Array:
         return np.moveaxis(sums.histograms[level], -2, 0)
@@ -148,7 +148,7 @@ def _category(types: Sequence[str]) -> Iterator[Measure]:
         return table.reshape(*table.shape[:-1], len(types), 4)
 
     def macro(score: Callable[[Array], Array], sums: Sums) -> Array:
-        """The mean over the types where the score is defined."""
+        """The mean over the types for which the score is defined."""
         values = score(by_type(sums))
         known = ~np.isnan(values)
         return ratio(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1))
@@ -193,9 +193,10 @@ def _characters() -> Iterator[Measure]:
 
 
 def support_correlation(sums: Sums) -> Array:
-    """Pearson's correlation over responses of the share that the labels support with the one that the scores expect.
+    """Pearson's correlation over responses between the labelled share of supported facts and the one expected from
+    scores.
 
-    NaN where either is the same in every response (Kang et al., Table 6, column Pearson).
+    NaN if either is the same in every response (Kang et al., Table 6, column Pearson).
     """
     gold, expected, gold_squared, expected_squared, product = (
         _ratio("support", name, "responses")(sums)
@@ -235,7 +236,7 @@ def measures(types: Sequence[str]) -> list[Measure]:
 
 
 SPAN_MEASURES = {"iou": "char", "soft_correlation": "char", "ece": "unit"}
-"""Measures that a bench gives of every detector that marks spans, since no score of an item gives them; to level."""
+"""Measure to level: measures of detectors with spans in a bench, since item scores cannot give them."""
 
 
 # From counts to figures: per language, the mean over languages, and pooled, each with its interval.
@@ -244,8 +245,8 @@ RESAMPLES = 1000
 SEED = 0
 
 
-class _Behind(NamedTuple):
-    """What stands behind the figures of one language: responses, clusters, coverage, and whether to resample."""
+class _Basis(NamedTuple):
+    """Basis of the figures of one language: responses, clusters, coverage, and whether to resample."""
 
     responses: int
     clusters: int
@@ -253,7 +254,7 @@ class _Behind(NamedTuple):
     resampled: bool
 
 
-class _Drawn(NamedTuple):
+class _Draws(NamedTuple):
     """One measure in one language: its values (the data in draw 0), size and prevalence."""
 
     values: Array
@@ -261,19 +262,19 @@ class _Drawn(NamedTuple):
     prevalence: float
 
 
-def _draw(table: Sequence[Measure], sums: Sums) -> list[_Drawn]:
+def _draw(table: Sequence[Measure], sums: Sums) -> list[_Draws]:
     data = sums.first()
-    return [_Drawn(m.value(sums), float(m.size(data)[0]), float(m.prevalence(data)[0])) for m in table]
+    return [_Draws(m.value(sums), float(m.size(data)[0]), float(m.prevalence(data)[0])) for m in table]
 
 
 def _figure(
-    unit: str, signature: str, measure: Measure, language: str, drawn: _Drawn, behind: _Behind, note: str | None = None
+    unit: str, signature: str, measure: Measure, language: str, drawn: _Draws, basis: _Basis, note: str | None = None
 ) -> MetricResult:
     value, low, high = number(drawn.values[0]), None, None
     if value is None:
-        note = measure.why if behind.responses else "no labelled response was scored"
+        note = measure.why if basis.responses else "no labelled response was scored"
     else:
-        low, high, gap = interval_of(drawn.values, behind.resampled)
+        low, high, gap = interval_of(drawn.values, basis.resampled)
         note = "; ".join(filter(None, (note, gap))) or None
     return MetricResult(
         level=measure.level,
@@ -284,10 +285,10 @@ def _figure(
         high=high,
         reason=note,
         unit=unit,
-        n_responses=behind.responses,
-        n_clusters=behind.clusters,
+        n_responses=basis.responses,
+        n_clusters=basis.clusters,
         n_units=round(drawn.size),
-        coverage=behind.coverage,
+        coverage=basis.coverage,
         prevalence=number(drawn.prevalence),
         signature=f"figure:{measure.level}.{measure.name}|language:{language}|{signature}",
     )
@@ -302,43 +303,43 @@ def figures(
     resamples: int = RESAMPLES,
     levels: Sequence[str] | None = None,
 ) -> list[MetricResult]:
-    """Every figure of the counts: those of each language, then the means over languages, then the pooled ones.
+    """All figures of the counts: those of each language, then the means over languages, then the pooled ones.
 
     Args:
         counts: the counts of scored and labelled responses.
-        signature: what the figures' signatures say after the figure's own name and language.
-        coverage: language to what became of its samples.
+        signature: end of the figures' signatures, after the figure's own name and language.
+        coverage: language to the status counts of its samples.
         seed: of the bootstrap.
-        resamples: how many, at least 0; 0 gives no intervals.
-        levels: the levels to give, `type` for all `type:...`; None for all.
+        resamples: number of resamples, at least 0; 0 for no intervals.
+        levels: the levels to compute, `type` for all `type:...`; None for all.
 
     Returns:
-        Figures in a fixed order. A mean over languages is taken over those where the figure is defined; its `reason`
-        says which are missing. Resamples are drawn within each language, so pooled figures keep the data's mixture.
+        Figures in a fixed order. A mean over languages is over those for which the figure is defined; its `reason`
+        names the others. Resamples are drawn within each language, so pooled figures keep the data's proportions.
     """
     table = [m for m in measures(counts.types) if levels is None or m.level.split(":")[0] in levels]
     figure = partial(_figure, counts.unit, signature)
-    drawn: dict[str, list[_Drawn]] = {}
-    behind: dict[str, _Behind] = {}
+    drawn: dict[str, list[_Draws]] = {}
+    basis: dict[str, _Basis] = {}
     pooled: Sums | None = None
     for tag in sorted({*counts.languages, *coverage}):
         sums, clusters = counts.sums(tag, resamples=resamples, seed=seed)
         share = coverage[tag].share if tag in coverage else None
-        behind[tag] = _Behind(counts.languages.count(tag), clusters, share, clusters > 1)
+        basis[tag] = _Basis(counts.languages.count(tag), clusters, share, clusters > 1)
         drawn[tag] = _draw(table, sums)
         pooled = sums if pooled is None else pooled + sums
     if pooled is None:
         pooled, _ = counts.sums("", resamples=0, seed=seed)
-    whole = _Behind(
+    whole = _Basis(
         len(counts),
-        sum(part.clusters for part in behind.values()),
+        sum(part.clusters for part in basis.values()),
         Coverage.total(coverage.values()).share,
-        any(part.resampled for part in behind.values()),
+        any(part.resampled for part in basis.values()),
     )
     return [
-        *(figure(m, tag, d, behind[tag]) for tag, row in drawn.items() for m, d in zip(table, row, strict=True)),
+        *(figure(m, tag, d, basis[tag]) for tag, row in drawn.items() for m, d in zip(table, row, strict=True)),
         *(
-            figure(measure, MEAN, *_mean({tag: row[index] for tag, row in drawn.items()}, behind, whole.coverage))
+            figure(measure, MEAN, *_mean({tag: row[index] for tag, row in drawn.items()}, basis, whole.coverage))
             for index, measure in enumerate(table)
         ),
         *(figure(m, POOLED, d, whole) for m, d in zip(table, _draw(table, pooled), strict=True)),
@@ -346,21 +347,21 @@ def figures(
 
 
 def _mean(
-    parts: Mapping[str, _Drawn], behind: Mapping[str, _Behind], coverage: float | None
-) -> tuple[_Drawn, _Behind, str | None]:
-    """A measure over the languages where it is defined, with a note on those that are missing."""
+    parts: Mapping[str, _Draws], basis: Mapping[str, _Basis], coverage: float | None
+) -> tuple[_Draws, _Basis, str | None]:
+    """A measure over the languages for which it is defined, with a note on the others."""
     defined = {tag: part for tag, part in parts.items() if not np.isnan(part.values[0])}
     missing = [tag for tag in parts if tag not in defined]
     note = f"over {len(defined)} of {len(parts)} languages, without {', '.join(missing)}" if missing else None
     shares = [part.prevalence for part in defined.values() if not np.isnan(part.prevalence)]
-    mean = _Drawn(
+    mean = _Draws(
         np.mean([part.values for part in defined.values()], axis=0) if defined else np.array([np.nan]),
         sum(part.size for part in defined.values()),
         float(np.mean(shares)) if shares else np.nan,
     )
-    languages = [behind[tag] for tag in defined or parts]
+    languages = [basis[tag] for tag in defined or parts]
     responses, clusters = sum(part.responses for part in languages), sum(part.clusters for part in languages)
-    return mean, _Behind(responses, clusters, coverage, all(behind[tag].resampled for tag in defined)), note
+    return mean, _Basis(responses, clusters, coverage, all(basis[tag].resampled for tag in defined)), note
 
 
 def reliability_tables(counts: Counts, level: str = "unit") -> dict[str, list[ReliabilityBin]]:
@@ -373,13 +374,13 @@ def reliability_tables(counts: Counts, level: str = "unit") -> dict[str, list[Re
 def unit_draws(
     confidences: Array, gold: Mask, texts: Int64s, *, seed: int, threshold: float | Array | None
 ) -> dict[str, Array]:
-    """Measures of level `unit`, by name: of the data (draw 0), and of resamples of whole texts if there are several.
+    """Measures of level `unit`, by name: on the data (draw 0), and on resamples of whole texts if there are several.
 
     Args:
         confidences: of each unit, 0 to 1, shape `(n,)`.
         gold: whether each is unsupported, shape `(n,)`.
         texts: the text of each, shape `(n,)`.
-        seed: of the resamples, which hang on it and the texts alone.
+        seed: of the resamples, which depend only on it and the texts.
         threshold: from which a unit is marked, for all or for each; None marks none.
     """
     keys, response = np.unique(texts, return_inverse=True)
@@ -393,23 +394,22 @@ def unit_draws(
     return {measure.name: measure.value(sums) for measure in measures(()) if measure.level == "unit"}
 
 
-# Measures of judged items: scores of responses or sentences beside their labels.
+# Measures of items: scores of responses or sentences with their labels.
 #
-# Every measure but `fpr` is the better the greater. In the papers, `auc_pr_factual` and `auc_pr_nonfactual` are
+# For every measure but `fpr`, greater is better. In the papers, `auc_pr_factual` and `auc_pr_nonfactual` are
 # AUC_F and AUC_NF (Kang et al., Table 6), `auc_pr_verified` and `auc_pr_unverified` AUC_V and AUC_UNV (their Table 7);
 # precision, recall, F1 and MCC are HAT's (section 4.1), of the positive class, which is hallucination.
 #
-# Correlations are taken with the sign that makes a good system positive: the system's opinion of how good an item is
-# with the support rate, of how bad it is with the unverified rate. Kang et al. correlate the numbers as they are, so
-# their CON has the other sign (Table 6).
+# The sign of correlations makes a good system positive: goodness is correlated with the support rate, badness with
+# the unverified rate. Kang et al. correlate the scores as they are, so their CON has the other sign (Table 6).
 
 
 def badness_of(values: Sequence[float | None] | Array, direction: Direction | str) -> Array:
-    """Scores turned so that greater is worse; NaN where there is none.
+    """Scores with the sign that makes greater worse; NaN for a missing one.
 
     Args:
-        values: a system's own numbers, shape `(n,)`; None or NaN where it gave none.
-        direction: which way they go.
+        values: a system's own scores, shape `(n,)`; None or NaN if it gave none.
+        direction: of these scores.
     """
     numbers = np.array([np.nan if value is None else value for value in values], np.float64)
     return numbers if Direction(direction) is Direction.HIGHER_IS_WORSE else -numbers
@@ -417,18 +417,18 @@ def badness_of(values: Sequence[float | None] | Array, direction: Direction | st
 
 @dataclass(frozen=True)
 class Items:
-    """The items of a data set, in an order that all systems share.
+    """The items of a data set, in an order shared by all systems.
 
     Attributes:
-        badness: the system's score, greater is worse, of any range; NaN where it gave none. Shape `(n,)`.
+        badness: the system's score, greater is worse, of any range; NaN if it gave none. Shape `(n,)`.
         nonfactual: whether the labels call anything in the item unsupported, shape `(n,)`.
-        support: share of the item's facts that the evidence supports (Kang et al.'s N_vs / N_t), NaN where it has no
-            facts; None where it is not known.
-        unverified: share that the evidence neither supports nor contradicts (Kang et al.'s N_nv / N_t), NaN where it
-            has no facts or the labels do not tell; None where it is not known.
-        pairwise: badness by the same scorer as `pairwise:`; None where that was not asked.
-        right: 1 where the system names the type of the labels, 0 where another or none; NaN where the labels have not
-            one type; None where types are not compared.
+        support: share of the item's facts that the evidence supports (Kang et al.'s N_vs / N_t), NaN if it has no
+            facts; None if it is not known.
+        unverified: share that the evidence neither supports nor contradicts (Kang et al.'s N_nv / N_t), NaN if it
+            has no facts or the labels do not say; None if it is not known.
+        pairwise: badness by the same scorer as `pairwise:`; None if not requested.
+        right: 1 if the system names the labelled type, 0 if another or none; NaN if the labels do not have exactly one
+            type; None if types are not compared.
 
     Raises:
         ValueError: arrays of different lengths.
@@ -451,7 +451,7 @@ class Items:
 
     @property
     def scored(self) -> Mask:
-        """Which items the system scored, shape `(n,)`; figures stand on these alone."""
+        """Which items the system scored, shape `(n,)`; figures use only these."""
         return ~np.isnan(self.badness)
 
     def select(self, mask: Mask) -> Items:
@@ -460,7 +460,7 @@ class Items:
 
 
 class ItemMeasure(Record):
-    """One measure of judged items."""
+    """One measure of items."""
 
     kind: str
     summary: str
@@ -472,7 +472,7 @@ class ItemMeasure(Record):
 
 
 TYPES = "type_accuracy"
-"""HalluVerse25's measure (its Table 3); `type_accuracy:TYPE` is that of the responses of one type."""
+"""HalluVerse25's measure (its Table 3); `type_accuracy:TYPE` is for responses of one type."""
 
 
 def _is(truth: Array) -> Mask:
@@ -548,19 +548,19 @@ def _known(name: str, items: Items) -> tuple[ItemMeasure, Array, Mask]:
 
 
 def draws(name: str, items: Items, resampling: Resampling, *, cut: Cut | None = None) -> Array:
-    """A measure of the data (draw 0) and of every resample, shape `(1 + resamples,)`; NaN where undefined.
+    """A measure on the data (draw 0) and on every resample, shape `(1 + resamples,)`; NaN if undefined.
 
     Args:
         name: one of `ITEM_MEASURES`.
         items: of one system.
         resampling: of the same items.
-        cut: badness from which an item counts as marked, one for all or one for each, shape `(n,)`; for the measures of
-            `AT_THRESHOLD`.
+        cut: an item counts as marked from this badness on; one for all or one for each, shape `(n,)`; for the measures
+            of `AT_THRESHOLD`.
 
     Raises:
         UnknownNameError: no such measure.
-        UsageError: a measure at a threshold without one.
-        ValueError: items, resampling and cuts are not of the same length, or a cut is NaN.
+        UsageError: a measure at a threshold, without a threshold.
+        ValueError: items, resampling and cuts have different lengths, or a cut is NaN.
     """
     entry, truth, known = _known(name, items)
     if entry.kind == "threshold" and cut is None:
@@ -577,7 +577,7 @@ def draws(name: str, items: Items, resampling: Resampling, *, cut: Cut | None = 
 
 
 def described(name: str, items: Items, resampling: Resampling, drawn: Array) -> ClusteredEstimate:
-    """The estimate that draws of a measure make, with what stands behind it."""
+    """The estimate from draws of a measure, with its numbers of items and clusters."""
     entry, truth, known = _known(name, items)
     positives = int(np.count_nonzero(entry.positive(truth[known])))
     total = int(np.count_nonzero(known))

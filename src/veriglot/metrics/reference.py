@@ -1,9 +1,9 @@
-"""Which labels of a sample are the reference, and what they mark.
+"""The reference labels of a sample, and the spans that they mark.
 
-Without a name the reference is the single person's annotation; among several people's, the one named `gold`, else
-what more than half of them mark (`majority`); where no person labelled the sample, the single model's. `union` and
-`majority` can be asked for by name and combine people's labels (models' where there are no people's). Beside marks,
-who calls the whole response supported marks nothing in it.
+By default the reference is the single person's annotation; among several people's, the one named `gold`, else what
+more than half of them mark (`majority`); if no person labelled the sample, the single model's. `union` and `majority`
+can be requested by name and combine people's labels (models' if there are no people's). If some mark spans, a person
+who rates the whole response as supported counts as marking nothing in it.
 
 Types that a taxonomy calls clean (`supported`) mark nothing.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.metrics.spans import covered, greatest, ranges, word_probabilities
+from veriglot.metrics.spans import covered, max_by_character, ranges, word_probabilities
 from veriglot.records import Annotation, DataSource, Kind, Prediction, Sample, Span, Status, Unit
 from veriglot.records.taxonomy import SOURCE_FLAGS, taxonomies
 from veriglot.signatures import digest
@@ -59,16 +59,16 @@ class Marks:
 
 @dataclass(frozen=True)
 class Reference:
-    """What one sample is held against.
+    """The reference labels of one sample.
 
     Attributes:
         annotator: whose labels they are, or `majority` or `union`.
         kind: people's or a model's.
-        taxonomy: what the types belong to; None where the combined annotations differ.
+        taxonomy: of the types; None if the combined annotations differ.
         marks: the unsupported spans.
-        soft: per code point, the share of annotators who mark it; None where the source does not say.
-        units: what they are made of, where one annotator labelled units, clean ones too; else empty.
-        annotations: those that they are made of.
+        soft: per code point, the share of annotators who mark it; None if the source does not say.
+        units: the labelled units, including clean ones, if one annotator labelled units; else empty.
+        annotations: the annotations behind the labels.
     """
 
     annotator: str
@@ -81,7 +81,7 @@ class Reference:
 
 
 def source_of(hashes: Iterable[str], kinds: Collection[Kind]) -> DataSource:
-    """What labels came from: a digest of the hashes of samples, and `gold`, `silver`, `mixed` or `none`."""
+    """The source of labels: a digest of the hashes of samples, and `gold`, `silver`, `mixed` or `none`."""
     names = {"gold" if kind is Kind.HUMAN else "silver" for kind in kinds}
     return DataSource(digest(hashes), names.pop() if len(names) == 1 else "mixed" if names else "none")
 
@@ -92,17 +92,17 @@ def labelled(sample: Sample) -> list[Annotation]:
 
 
 def require_annotator(asked: str | None, known: Collection[str]) -> None:
-    """Refuse an annotator that nobody of those who labelled the samples is called.
+    """Raise an error if no annotator of the samples has this name.
 
     Raises:
-        UnknownNameError: there are others; the error suggests the nearest.
+        UnknownNameError: there are others; the message suggests similar names.
     """
     if asked and known and asked not in {*known, *COMBINED}:
         raise UnknownNameError("annotator", asked, {*known, *COMBINED})
 
 
 def reference(sample: Sample, annotator: str | None = None) -> Reference | None:
-    """The reference labels of a sample; None where it has none (of that annotator).
+    """The reference labels of a sample; None if it has none (of that annotator).
 
     Args:
         sample: the sample.
@@ -141,11 +141,11 @@ def reference(sample: Sample, annotator: str | None = None) -> Reference | None:
 
 
 def response_label(sample: Sample, annotator: str | None) -> tuple[Annotation, bool] | None:
-    """Who labelled a response as a whole, and whether as unsupported (the rating `unsupported`); None where nobody did.
+    """Who labelled a response as a whole, and whether as unsupported (the rating `unsupported`); None if nobody did.
 
     Args:
         sample: the sample.
-        annotator: as for `reference`; of models that disagree, `majority` counts too.
+        annotator: as for `reference`; models that disagree are also combined by `majority`.
     """
     rated = [a for a in sample.annotations if a.ratings.get("unsupported") in (0, 1)]
     if annotator is not None and annotator not in COMBINED:
@@ -160,14 +160,14 @@ def response_label(sample: Sample, annotator: str | None) -> tuple[Annotation, b
     return by, votes > (0 if annotator == "union" else len(pool) / 2)
 
 
-# Samples that annotators flagged: where the source itself is at fault, a label says nothing of the response.
+# Samples with flags: if the source itself is faulty, a label is not about the response.
 
 
-_SOURCE = "source"  # in a list of flags to drop: all of these
+_SOURCE = "source"  # in a list of flags to drop: all flags of the source
 
 
 def source_flags(sample: Sample, annotator: str | None = None) -> tuple[str, ...]:
-    """The flags that say what is wrong with the source of a sample, sorted; of one annotator where one is named."""
+    """The flags about faults of a sample's source, sorted; of one annotator if one is named."""
     return tuple(sorted(flag for flag in _flags(sample, annotator) if _of_source(flag)))
 
 
@@ -185,11 +185,11 @@ class FlagFilter:
     """Drops samples by the flags of their annotators, and counts them; HAT drops those with a faulty source.
 
     Attributes:
-        drop: flags; `source` stands for all that say that something is wrong with the source.
+        drop: flags; `source` stands for all flags about faults of the source.
         annotator: whose flags count; None, `majority` or `union` for everybody's.
         dropped: how many samples were dropped by each flag; one sample may have several.
         total: how many samples were dropped.
-        faulty: how many of the others have a source with something wrong.
+        faulty: how many of the other samples have a faulty source.
     """
 
     drop: tuple[str, ...] = ()
@@ -208,7 +208,7 @@ class FlagFilter:
         return not hits
 
     def notes(self) -> tuple[str, ...]:
-        """What was dropped, and what could be, a sentence each without its full stop."""
+        """Sentences without full stop: what was dropped, and what could be."""
         notes = []
         if self.drop:
             counts = ", ".join(f"{flag} {count}" for flag, count in sorted(self.dropped.items()))
@@ -237,12 +237,12 @@ def _marks(annotation: Annotation) -> Marks:
 
 
 def _soft(annotation: Annotation, length: int) -> Float64s | None:
-    """Soft labels of one annotation: units that all have a probability; code points in none of them have 0."""
+    """Soft labels of one annotation whose units all have a probability; code points outside of units have 0."""
     if annotation.units is None or any(unit.probability is None for unit in annotation.units):
         return None
     known = taxonomies().get(annotation.taxonomy)
     bad = (unit for unit in annotation.units if known is None or unit.label not in known.clean)
-    return greatest(length, ((unit.start, unit.end, unit.probability or 0.0) for unit in bad))
+    return max_by_character(length, ((unit.start, unit.end, unit.probability or 0.0) for unit in bad))
 
 
 def _single(sample: Sample, annotation: Annotation) -> Reference:
@@ -259,7 +259,7 @@ def merged_runs(inside: Bools) -> Int32s:
 
 
 def majority_type(start: int, end: int, marks: Iterable[tuple[int, int, str | None]]) -> str | None:
-    """The type of most code points of `[start, end)` in marks `(start, end, type)`; ties go to the first name."""
+    """The type with most code points of `[start, end)` among marks `(start, end, type)`; ties go to the first name."""
     mass = Counter[str]()
     for low, high, type_ in marks:
         shared = min(end, high) - max(start, low)
@@ -285,11 +285,11 @@ def _combined(sample: Sample, annotations: Sequence[Annotation], how: str) -> Re
     return Reference(how, annotations[0].kind, named, marks, share, annotations=tuple(annotations))
 
 
-# A prediction as arrays, and a prediction held at another threshold.
+# A prediction as arrays, and a prediction at another threshold.
 
 
 def check_pair(sample: Sample, prediction: Prediction) -> None:
-    """Refuse a prediction that is of another sample.
+    """Raise an error if a prediction is of another sample.
 
     Raises:
         InputError: the ids differ.
@@ -299,7 +299,7 @@ def check_pair(sample: Sample, prediction: Prediction) -> None:
 
 
 class Answer(NamedTuple):
-    """What a scored prediction says of its response."""
+    """The content of a scored prediction."""
 
     marks: Marks
     probability: Float64s | None
@@ -332,21 +332,23 @@ def answer(prediction: Prediction, length: int) -> Answer:
         return Answer(marks, by_word, by_word)
     if any(span.confidence is None for span in spans):
         return Answer(marks, None, None)
-    return Answer(marks, None, greatest(length, ((span.start, span.end, span.confidence or 0.0) for span in spans)))
+    return Answer(
+        marks, None, max_by_character(length, ((span.start, span.end, span.confidence or 0.0) for span in spans))
+    )
 
 
 def at_threshold(prediction: Prediction, threshold: float, sentences: Int32s | None = None) -> Prediction:
-    """The prediction with the spans that it has at another threshold.
+    """The prediction at another threshold, with new spans.
 
-    With words, runs of words of at least that confidence are the spans, each with the type of the span that shares
-    most of it with the original ones (None where none does). Runs end where a sentence does, unless an original span
-    goes on there, so that its own threshold gives the spans that it has. Without words, spans below the threshold are
-    dropped and those without a confidence kept, so the threshold can only be raised.
+    With words, the new spans are runs of words with at least that confidence, each with the type of the original span
+    that overlaps it most (None if none does). Runs end at the end of a sentence, unless an original span continues
+    there, so that the original threshold gives the original spans. Without words, spans below the threshold are dropped
+    and those without a confidence stay, so the threshold can only be raised.
 
     Args:
-        prediction: any prediction; one that was not scored stays as it is.
+        prediction: any prediction; an unscored one is returned unchanged.
         threshold: confidence from which a word is marked, 0 to 1.
-        sentences: the sentences of the response, in order, shape `(m, 2)`; None for runs that end at no sentence.
+        sentences: the sentences of the response, in order, shape `(m, 2)`; None to ignore sentences.
     """
     if prediction.status is not Status.SCORED:
         return prediction
@@ -370,7 +372,7 @@ def at_threshold(prediction: Prediction, threshold: float, sentences: Int32s | N
 
 
 def _cuts(spans: tuple[Span, ...], sentences: Int32s | None) -> Int32s:
-    """Where a sentence begins, but not inside a span."""
+    """Starts of sentences that are not inside a span."""
     if sentences is None:
         return np.zeros(0, np.int32)
     starts = sentences[:, 0]

@@ -1,11 +1,11 @@
-"""Scores from counts, from confidences on a grid, and from ranks: for the data and all its resamples at once.
+"""Scores from counts, from binned confidences, and from ranks: for the data and all its resamples at once.
 
-Keeping every confidence would make a bootstrap sort again for each resample. Instead each response keeps, per bin of
-one fixed grid, how many units are positive and negative and the sum of their confidences; histograms of responses
-add, and a resample costs additions. The grid has steps of 1/600, finer towards 0 and 1 (down to 1e-6), where
-calibrated confidences crowd. Ranking figures treat confidences of one bin as ties.
+With raw confidences, a bootstrap would have to sort again for each resample. Instead each response has, for each bin
+of one fixed grid, the numbers of positive and negative units and the sum of their confidences; histograms of responses
+add up, so a resample only costs additions. Bins have a width of 1/600, and are narrower near 0 and 1 (down to 1e-6),
+where most calibrated confidences are. Ranking figures treat confidences in one bin as ties.
 
-Where a denominator is zero the value is NaN: it was not measured. Figures turn NaN into None with the reason.
+A score with denominator 0 is NaN, since it was not measured. Figures turn NaN into None with the reason.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["BINS", "COUNT_SCORES", "EDGES", "Ranked", "ReliabilityBin", "bin_of"
 
 
 def ratio(part: Array, whole: Array) -> Array:
-    """`part / whole`, NaN where `whole` is 0."""
+    """`part / whole`, NaN if `whole` is 0."""
     part, whole = np.asarray(part, np.float64), np.asarray(whole, np.float64)
     out = np.full(np.broadcast_shapes(part.shape, whole.shape), np.nan)
     divided: Array = np.divide(part, whole, out=out, where=whole != 0)
@@ -55,7 +55,7 @@ def fpr(counts: Array) -> Array:
 
 
 def f1(counts: Array) -> Array:
-    """2 tp / (2 tp + fp + fn); NaN only where nothing is unsupported and nothing marked."""
+    """2 tp / (2 tp + fp + fn); NaN only if nothing is unsupported and nothing marked."""
     return ratio(2.0 * counts[..., 0], 2.0 * counts[..., 0] + counts[..., 1] + counts[..., 2])
 
 
@@ -70,7 +70,7 @@ def prevalence(counts: Array) -> Array:
 
 
 def mcc(counts: Array) -> Array:
-    """Matthews correlation coefficient, in [-1, 1]; NaN where a row or column of the table is empty."""
+    """Matthews correlation coefficient, in [-1, 1]; NaN if a row or column of the table is empty."""
     tp, fp, fn, tn = (counts[..., index].astype(np.float64) for index in range(4))
     root = np.sqrt(tp + fp) * np.sqrt(tp + fn) * np.sqrt(tn + fp) * np.sqrt(tn + fn)
     return ratio(tp * tn - fp * fn, root)
@@ -87,14 +87,14 @@ COUNT_SCORES: dict[str, Callable[[Array], Array]] = {
 """Name of a score to its function, from counts of shape `(..., 4)` to values of shape `(...)`."""
 
 
-# Ranking and calibration on the grid of confidences.
+# Ranking and calibration from binned confidences.
 
 GROUPS = 15
 _STEPS = 600  # a multiple of GROUPS
 
 
 def _grid() -> Array:
-    even = np.linspace(0.0, 1.0, _STEPS + 1)  # holds the edges k/15 of the equal-width groups
+    even = np.linspace(0.0, 1.0, _STEPS + 1)  # includes the edges k/15 of the equal-width groups
     tail = np.geomspace(1e-6, even[1], 61)[:-1]
     return np.unique(np.concatenate([even, tail, 1.0 - tail]))
 
@@ -104,7 +104,7 @@ BINS = len(EDGES) - 1
 
 
 def _starts(bins: int) -> NDArray[np.intp]:
-    """The first bin of the grid in each of so many equal bins on [0, 1]; their number divides the grid's steps."""
+    """The first bin of the grid in each of `bins` equal bins on [0, 1]; their number divides the grid's steps."""
     return np.searchsorted(EDGES, np.linspace(0.0, 1.0, _STEPS + 1)[: _STEPS : _STEPS // bins])
 
 
@@ -112,28 +112,28 @@ _GROUP_STARTS = _starts(GROUPS)
 
 
 def bin_of(confidences: Array) -> Int64s:
-    """The bin of each confidence (0 to 1): bin k holds `EDGES[k] <= c < EDGES[k + 1]`, the last one 1.0 as well."""
+    """The bin of each confidence (0 to 1): bin k is `EDGES[k] <= c < EDGES[k + 1]`, and the last one includes 1.0."""
     bins: Int64s = np.searchsorted(EDGES, confidences, "right") - 1
     return np.clip(bins, 0, BINS - 1)
 
 
 def coarse_bin(fine: Int64s, bins: int) -> Int64s:
-    """The equal bin on [0, 1] that each bin of the grid lies in.
+    """The equal-width bin on [0, 1] that contains each bin of the grid.
 
     Args:
         fine: bins of the grid.
-        bins: how many equal ones; a divisor of 600, so that no bin of the grid lies in two.
+        bins: number of equal-width bins; a divisor of 600, so that no bin of the grid overlaps two.
     """
     return np.searchsorted(_starts(bins), fine, "right") - 1
 
 
 def average_precision(positives: Array, negatives: Array) -> Array:
-    """The mean precision at each positive, from the most confident bin down; NaN where a class is empty."""
+    """The mean precision at each positive, from the most confident bin down; NaN if a class is empty."""
     return _average_precision(positives[..., ::-1], negatives[..., ::-1])
 
 
 def _average_precision(positives: Array, negatives: Array) -> Array:
-    """The same, of bins in falling order; NaN where there are no bins."""
+    """The same, from bins in descending order; NaN if there are no bins."""
     if not positives.shape[-1]:
         return np.full(positives.shape[:-1], np.nan)
     hits, false = np.cumsum(positives, axis=-1), np.cumsum(negatives, axis=-1)
@@ -143,7 +143,7 @@ def _average_precision(positives: Array, negatives: Array) -> Array:
 
 
 def auroc(positives: Array, negatives: Array) -> Array:
-    """The chance that a positive has the greater confidence than a negative, ties half; NaN where a class is empty."""
+    """The probability that a positive has greater confidence than a negative, ties half; NaN if a class is empty."""
     below = np.cumsum(negatives, axis=-1) - negatives / 2.0
     return ratio((positives * below).sum(axis=-1), positives.sum(axis=-1) * negatives.sum(axis=-1))
 
@@ -155,7 +155,7 @@ def _error(positives: Array, confidence: Array, total: Array) -> Array:
 def ece_equal_width(positives: Array, negatives: Array, confidence: Array) -> Array:
     """Expected calibration error over 15 groups of equal width (Guo et al. 2017), in [0, 1].
 
-    It is biased upwards in small samples, and more so in their resamples: its interval may lie above the value.
+    It is biased upwards in small samples, and more so in their resamples, so its interval may exclude the value.
     """
     observed = np.add.reduceat(positives, _GROUP_STARTS, axis=-1)
     promised = np.add.reduceat(confidence, _GROUP_STARTS, axis=-1)
@@ -165,7 +165,7 @@ def ece_equal_width(positives: Array, negatives: Array, confidence: Array) -> Ar
 def ece_equal_mass(positives: Array, negatives: Array, confidence: Array) -> Array:
     """Expected calibration error over 15 groups of nearly equal mass (Nixon et al. 2019), in [0, 1].
 
-    The arguments are those of `ece_equal_width`. A bin of the grid is never split between groups.
+    Same arguments as `ece_equal_width`. A bin of the grid is never split between groups.
     """
     mass = positives + negatives
     total = mass.sum(axis=-1, keepdims=True)
@@ -184,7 +184,7 @@ def ece_equal_mass(positives: Array, negatives: Array, confidence: Array) -> Arr
 class ReliabilityBin(NamedTuple):
     """One row of a reliability table: units with a confidence in `[low, high)`.
 
-    `confidence` is their mean confidence and `positive` the share that is unsupported; both None where `units` is 0.
+    `confidence` is their mean confidence and `positive` the share that is unsupported; both None if `units` is 0.
     """
 
     low: float
@@ -195,7 +195,7 @@ class ReliabilityBin(NamedTuple):
 
 
 def reliability(positives: Array, negatives: Array, confidence: Array) -> list[ReliabilityBin]:
-    """The 15 equal-width rows behind `ece_equal_width`, from one histogram of shape `(BINS,)`."""
+    """The 15 equal-width rows of `ece_equal_width`, from one histogram of shape `(BINS,)`."""
     ends = np.append(EDGES[_GROUP_STARTS], 1.0)
     yes, no, sums = (np.add.reduceat(part, _GROUP_STARTS) for part in (positives, negatives, confidence))
     rows = []
@@ -206,21 +206,21 @@ def reliability(positives: Array, negatives: Array, confidence: Array) -> list[R
     return rows
 
 
-# Ranking figures of scores of any range, exactly, for the data and all its resamples at once.
+# Exact ranking figures of scores of any range, for the data and all its resamples at once.
 #
-# Scores are sorted once. A resample gives each item a weight, so that it costs cumulative sums and no sorting. Items
-# with equal scores are one step: their order among each other says nothing.
+# Scores are sorted once. A resample gives each item a weight, so it costs cumulative sums and no sorting. Items
+# with equal scores are one step: their order is arbitrary.
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """Scores in falling order.
+    """Scores in descending order.
 
     Attributes:
-        order: places of the items, greatest score first, shape `(n,)`.
-        starts: where each run of equal scores begins in `order`, shape `(steps,)`.
-        cuts: the score of each run, falling, shape `(steps,)`.
-        positive: which items are positive, in the order given, shape `(n,)`.
+        order: indices of the items, greatest score first, shape `(n,)`.
+        starts: start of each run of equal scores in `order`, shape `(steps,)`.
+        cuts: the score of each run, descending, shape `(steps,)`.
+        positive: which items are positive, in the original order, shape `(n,)`.
     """
 
     order: NDArray[np.intp]
@@ -230,14 +230,14 @@ class Ranked:
 
     @classmethod
     def of(cls, scores: Array, positive: Mask) -> Ranked:
-        """Sort scores (shape `(n,)`, no NaN), of which the greater ones claim to be positive."""
+        """Sort scores (shape `(n,)`, no NaN); greater ones predict positive."""
         order = np.argsort(-scores, kind="stable")
         ordered = scores[order]
         starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(scores) else order
         return cls(order, starts, ordered[starts], positive)
 
     def steps(self, weights: Array) -> tuple[Array, Array]:
-        """Positives and negatives of each run of equal scores, both of shape `(draws, steps)`.
+        """Number of positives and of negatives in each run of equal scores, both of shape `(draws, steps)`.
 
         Args:
             weights: how often each item counts, shape `(draws, n)`.
@@ -250,27 +250,27 @@ class Ranked:
         return positives, negatives
 
     def average_precision(self, weights: Array) -> Array:
-        """The mean precision at each positive, shape `(draws,)`; NaN where a class is empty.
+        """The mean precision at each positive, shape `(draws,)`; NaN if a class is empty.
 
-        The area under the precision-recall curve by steps, which do not interpolate: a straight line between two
-        points of that curve promises what no threshold gives (Davis and Goadrich 2006). A ranking by chance has the
+        This is the area under the precision-recall curve by steps, without interpolation: no threshold reaches the
+        points on a straight line between two points of that curve (Davis and Goadrich 2006). A random ranking gets the
         share of positives.
         """
         return _average_precision(*self.steps(weights))
 
     def auroc(self, weights: Array) -> Array:
-        """The chance that a positive has the greater score than a negative, ties half; NaN where a class is empty."""
+        """The probability that a positive has the greater score than a negative, ties half; NaN if a class is empty."""
         positives, negatives = self.steps(weights)
         return auroc(positives[:, ::-1], negatives[:, ::-1])
 
 
-# Correlations of the data and all its resamples at once: a resample gives each pair of numbers a weight.
+# Correlations for the data and all its resamples at once: a resample gives each pair of numbers a weight.
 
-_DUST = 1e-12  # a variance below this share of the values' squares is rounding
+_ROUNDING = 1e-12  # a variance below this share of the values' squares is rounding error
 
 
 def pearson(x: Array, y: Array, weights: Array) -> Array:
-    """Pearson's correlation under each row of weights, shape `(draws,)`; NaN where a side is constant."""
+    """Pearson's correlation under each row of weights, shape `(draws,)`; NaN if a side is constant."""
     total = weights.sum(axis=1)
     x, y = (side - ratio((weights * side).sum(axis=1), total)[:, None] for side in (x, y))
     spread_x, spread_y = (ratio((weights * side * side).sum(axis=1), total) for side in (x, y))
@@ -280,9 +280,9 @@ def pearson(x: Array, y: Array, weights: Array) -> Array:
 
 
 def _varies(centred: Array, spread: Array) -> Mask:
-    """Whether a variance is more than rounding, held against the largest value that it is of."""
+    """Whether a variance is more than rounding error, relative to the largest value."""
     largest = np.abs(centred).max(axis=1, initial=0.0) ** 2
-    varies: Mask = spread > _DUST * np.maximum(largest, np.finfo(np.float64).tiny)
+    varies: Mask = spread > _ROUNDING * np.maximum(largest, np.finfo(np.float64).tiny)
     return varies
 
 
@@ -292,7 +292,7 @@ def spearman(x: Array, y: Array, weights: Array) -> Array:
 
 
 def mid_ranks(values: Array, weights: Array) -> Array:
-    """The rank of each value where it stands as often as its weight says, shape `(draws, n)`; equal values share one.
+    """The rank of each value if it occurs as often as its weight says, shape `(draws, n)`; equal values share one.
 
     Args:
         values: shape `(n,)`.

@@ -1,14 +1,14 @@
-"""Units, the spans laid over them, and the facts they make up: what is counted, marked, matched and scored.
+"""Units, the spans that mark them, and the facts that contain them: counting, marking, matching and scoring.
 
-Spans are matched one to one in three ways, each giving how much was matched out of how many:
+Spans are matched one to one in three ways, each of which gives matched credit and the numbers of spans:
 
 - `exact`: the same start and end.
 - `overlap`: intersection over union of at least one half. The number of pairs is the largest possible (a maximum
-  bipartite matching), so it depends on no order; where the spans of each side do not overlap among themselves, as a
-  detector's never do, it equals what greedy matching finds.
+  bipartite matching), so it does not depend on the order; if the spans of each side do not overlap among themselves,
+  as a detector's never do, greedy matching gives the same number.
 - `partial`: as in MUC-5, 1 for an exact match and 0.5 for a pair that overlaps at all, matched after the exact ones.
 
-Typed matching asks for the same type as well.
+Typed matching also requires the same type.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MATCHES",
-    "RULE",
+    "SCORING_RULE",
     "covered",
     "fact_marks",
     "fact_scores",
-    "greatest",
     "marked",
+    "max_by_character",
     "probabilities",
     "ranges",
     "segmenter",
@@ -52,14 +52,14 @@ __all__ = [
 ]
 
 
-# What is counted. Every figure states its unit:
+# Units. Every figure states its unit:
 #
-# - `char`: code points that are not white space. White space is left out because whether a gap between two marked
-#   words is marked is a habit of the annotator, not a judgement.
-# - `word`: the words of `veriglot.text.word_bounds`; punctuation is no word.
-# - `response`: the whole of it.
+# - `char`: code points that are not white space. White space is left out, since marking the gap between two marked
+#   words is a habit of the annotator, not a judgement.
+# - `word`: the words of `veriglot.text.word_bounds`; punctuation is not a word.
+# - `response`: the whole response.
 # - `hf:<tokenizer>`: the tokens of a Hugging Face `tokenizers` tokenizer, by file or by name. White space at the edges
-#   of a token is not part of it, and tokens that hold nothing else (or nothing, as special tokens do) are left out. A
+#   of a token is removed, and tokens of only white space (or empty ones, such as special tokens) are left out. A
 #   character that a byte-level tokenizer splits gives several units with the same range.
 
 NAMES = ("char", "word", "response", "hf:<tokenizer>")
@@ -113,7 +113,7 @@ def _fetched(name: str) -> str:
 
 
 def token_bounds(name: str, text: str) -> Bounds:
-    """The tokens that tokenizer `name` (a file, a folder with a `tokenizer.json`, or a hub name) makes of a text."""
+    """The tokens of a text by tokenizer `name` (a file, a folder with a `tokenizer.json`, or a hub name)."""
     offsets = _tokenizer(name).encode(text, add_special_tokens=False).offsets
     raw = np.array(offsets, np.int64).reshape(-1, 2)
     solid = np.flatnonzero(~is_space(text))
@@ -127,13 +127,13 @@ def token_bounds(name: str, text: str) -> Bounds:
 
 
 def segmenter(unit: str) -> Segmenter:
-    """The function `(text, language) -> bounds` behind the name of a unit.
+    """The function `(text, language) -> bounds` of a unit.
 
     Raises:
         UnknownNameError: no such unit.
         UsageError: `hf:` without a tokenizer.
 
-    Calling it raises MissingExtraError where the package `tokenizers` is not installed, and InputError where the
+    Calling the result raises MissingExtraError if the package `tokenizers` is not installed, and InputError if the
     tokenizer cannot be loaded.
     """
     if unit == "char":
@@ -156,7 +156,7 @@ def segmenter(unit: str) -> Segmenter:
     raise UnknownNameError("unit", unit, NAMES)
 
 
-# Spans matched one to one.
+# Matching spans one to one.
 
 IOU_THRESHOLD = 0.5
 
@@ -179,7 +179,7 @@ def pairwise_iou(first: Bounds, second: Bounds) -> Float64s:
 
 
 def _maximum_matching(allowed: Bools) -> dict[int, int]:
-    """Column to row of a largest one-to-one matching, by augmenting paths (Kuhn 1955)."""
+    """Column to row of a maximum one-to-one matching, by augmenting paths (Kuhn 1955)."""
     row_of: dict[int, int] = {}
     edges = [np.flatnonzero(row).tolist() for row in allowed]
 
@@ -220,12 +220,12 @@ def _matched(
 
 
 def exact(predicted: Bounds, gold: Bounds, types: Types | None = None, gold_types: Types | None = None) -> Matched:
-    """Spans with the same start and end (and the same type, where types are given)."""
+    """Spans with the same start and end (and the same type, if types are given)."""
     return _matched(predicted, gold, 1.0, types, gold_types)
 
 
 def overlap(predicted: Bounds, gold: Bounds, types: Types | None = None, gold_types: Types | None = None) -> Matched:
-    """The most pairs with an intersection over union of at least one half, and the same type where types are given."""
+    """The most pairs with an intersection over union of at least one half, and the same type if types are given."""
     return _matched(predicted, gold, IOU_THRESHOLD, types, gold_types)
 
 
@@ -240,12 +240,12 @@ def partial(predicted: Bounds, gold: Bounds) -> Matched:
 
 
 MATCHES: dict[str, Callable[..., Matched]] = {"exact": exact, "overlap": overlap, "partial": partial}
-"""Name to the function of two arrays of ranges; `exact` and `overlap` take the types of both as well."""
+"""Name to a function of two arrays of ranges; `exact` and `overlap` also take the types of both."""
 
 
-# Spans laid over units: which units are marked, as which types, and with what probability.
+# From spans to units: which units are marked, with which types, and with what probability.
 #
-# A unit is marked when a span overlaps it in at least one code point.
+# A unit is marked if a span overlaps it in at least one code point.
 
 
 def ranges(marks: Sequence[Span] | Sequence[Word]) -> Bounds:
@@ -257,7 +257,7 @@ def marked(bounds: Bounds, spans: Bounds) -> Bools:
     """Which units overlap any span.
 
     Args:
-        bounds: units, shape `(n, 2)`, with starts and ends that never fall.
+        bounds: units, shape `(n, 2)`, with starts and ends in ascending order.
         spans: half-open ranges of shape `(m, 2)`, in any order, overlapping or not.
     """
     steps = np.zeros(len(bounds) + 1, np.int64)
@@ -271,10 +271,10 @@ def marked(bounds: Bounds, spans: Bounds) -> Bools:
 
 
 def unit_marks(bounds: Bounds, spans: Bounds) -> Int64s:
-    """Index of the mark that each unit takes its label from, -1 where no mark touches it; shape `(n,)`.
+    """Index of the mark that gives each unit its label, -1 if no mark overlaps it; shape `(n,)`.
 
-    A mark with the range of a unit is of that unit alone, for facts lie inside facts. Of several over a unit the
-    shortest counts, since it says the most about this very unit; of equally short ones the first.
+    A mark with exactly a unit's range applies to that unit alone, since facts may be nested. Of several marks over a
+    unit the shortest counts, since it is the most specific; of equally short ones the first.
 
     Args:
         bounds: units, half-open ranges of shape `(n, 2)`, in any order.
@@ -289,7 +289,7 @@ def unit_marks(bounds: Bounds, spans: Bounds) -> Int64s:
 
 
 def covered(length: int, spans: Bounds) -> Bools:
-    """Which of `length` code points lie in any span, white space included; shape `(length,)`."""
+    """Which of `length` code points are in any span, including white space; shape `(length,)`."""
     steps = np.zeros(length + 1, np.int64)
     np.add.at(steps, spans[:, 0], 1)
     np.add.at(steps, spans[:, 1], -1)
@@ -299,9 +299,9 @@ def covered(length: int, spans: Bounds) -> Bools:
 def probabilities(length: int, words: Bounds, confidences: Float64s) -> Float64s:
     """The probability of each code point, from those of words; shape `(length,)`.
 
-    A code point between two words (white space, punctuation) takes the smaller probability of its neighbours, and one
-    before the first or after the last word takes 0: a gap is unsupported only where both sides are. Where words
-    overlap, the earlier one holds.
+    A code point between two words (white space, punctuation) gets the smaller probability of its neighbours, and one
+    before the first or after the last word gets 0: a gap is unsupported only if both sides are. If words overlap, the
+    earlier one counts.
     """
     if not len(words):
         return np.zeros(length, np.float64)
@@ -329,7 +329,7 @@ def unit_probabilities(bounds: Bounds, by_character: Float64s) -> Float64s:
     return np.maximum.reduceat(by_character[places], firsts)
 
 
-def greatest(length: int, marks: Iterable[tuple[int, int, float]]) -> Array:
+def max_by_character(length: int, marks: Iterable[tuple[int, int, float]]) -> Array:
     """The greatest value of the ranges `(start, end, value)` that cover each code point, 0 for none; `(length,)`."""
     values = np.zeros(length, np.float64)
     for start, end, value in marks:
@@ -337,18 +337,18 @@ def greatest(length: int, marks: Iterable[tuple[int, int, float]]) -> Array:
     return values
 
 
-# From the confidences of words to the scores of what they make up: atomic facts, and sentences from their facts.
+# From confidences of words to scores of atomic facts, and of sentences from their facts.
 #
-# A fact is as suspect as its most suspect word: words of one fact go wrong together, so that their confidences do not
-# add up (a noisy-or over them promises far more errors than there are). A sentence gathers its facts, the most suspect
-# one in full and each further one at half the weight of the one before it: facts go wrong together too, but less so.
+# A fact's score is its highest word confidence: errors in words of one fact are not independent, so the confidences do
+# not add up (a noisy-or over them predicts far too many errors). A sentence combines its facts, the highest score with
+# full weight and each further one with half the weight of the one before: errors in facts are dependent too, but less.
 # Both were chosen on held-out silver data; `benchmarks/facts.md` has the comparison.
 
 
-RULE = "max-halving.1"
-"""Names how facts and sentences are scored, in the signature of what is scored so."""
+SCORING_RULE = "max-halving.1"
+"""Name of this scoring of facts and sentences, for signatures."""
 
-_FADING = 0.5
+_DECAY = 0.5
 
 
 def fact_scores(facts: Sequence[Fact], by_character: Array) -> Array:
@@ -363,24 +363,24 @@ def fact_scores(facts: Sequence[Fact], by_character: Array) -> Array:
 
 
 def fact_marks(facts: Sequence[Fact], length: int, spans: Bounds) -> Bools:
-    """Which facts of a response of `length` code points any span overlaps, shape `(n,)`."""
+    """Which facts of a response of `length` code points overlap any span, shape `(n,)`."""
     inside = covered(length, spans)
     return np.array([any(inside[start:end].any() for start, end in fact.parts) for fact in facts], bool)
 
 
-def gathered(scores: Array) -> float:
-    """The probability that any of several things is unsupported, from the probability of each.
+def combine_scores(scores: Array) -> float:
+    """The probability that any of several parts is unsupported, from the probability of each.
 
-    `1 - prod((1 - p_k) ** (1/2) ** k)` over the scores in falling order, k = 0, 1, ...: a noisy-or whose weights fade.
-    It is never below the greatest score and never above the noisy-or.
+    `1 - prod((1 - p_k) ** (1/2) ** k)` over the scores in descending order, k = 0, 1, ...: a noisy-or with decreasing
+    weights. It is never below the greatest score and never above the noisy-or.
     """
     ordered = np.sort(scores)[::-1]
-    fading = _FADING ** np.arange(len(ordered))
-    return float(1.0 - np.prod((1.0 - ordered) ** fading))
+    decay = _DECAY ** np.arange(len(ordered))
+    return float(1.0 - np.prod((1.0 - ordered) ** decay))
 
 
 def sentence_scores(sentences: Bounds, facts: Sequence[Fact], scores: Array, by_character: Array) -> Array:
-    """The score of each sentence, gathered from the facts that begin in it, shape `(m,)`.
+    """The score of each sentence, from the facts that begin in it, shape `(m,)`.
 
     Args:
         sentences: half-open ranges in order, shape `(m, 2)`.
@@ -392,5 +392,5 @@ def sentence_scores(sentences: Bounds, facts: Sequence[Fact], scores: Array, by_
     result = np.zeros(len(sentences), np.float64)
     for index, (start, end) in enumerate(sentences.tolist()):
         inside = scores[(starts >= start) & (starts < end)]
-        result[index] = gathered(inside) if len(inside) else by_character[start:end].max()
+        result[index] = combine_scores(inside) if len(inside) else by_character[start:end].max()
     return result

@@ -1,4 +1,4 @@
-"""How often does a model hallucinate: estimators, intervals, diagnosis, tests, planning. Numbers in, numbers out."""
+"""How often a model hallucinates: estimators, intervals, diagnosis, tests, planning. Input and output are numbers."""
 
 from veriglot.rates.estimators import estimate
 from veriglot.rates.proportion import Tallies

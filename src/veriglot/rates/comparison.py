@@ -1,14 +1,14 @@
 """Comparing models: differences of rates and their tests, ranks, means over cells, t-tests, correlations, corrections.
 
-Where both answered the same queries, a hard query is hard for both, and only what remains within queries is noise:
-the comparison is paired. Both rates are corrected by one profile, whose error then mostly cancels: a detector that
-tells supported from unsupported units at all gives the difference its sign, so whether the rates differ is tested on
-the marked shares, and how much they differ carries the profile's uncertainty as well.
+If both models answered the same queries, the comparison is paired: a hard query is hard for both, and only the
+variation within queries is noise. Both rates are corrected by one profile, whose error mostly cancels: the sign of the
+difference depends only on whether the detector marks unsupported units more often than supported ones. So the test for
+equal rates uses the marked shares, and the interval of the difference includes the profile's uncertainty.
 
-mFAVA (Figure 5a) takes Student's t-test over 15 estimates of a model. Welch's is the one to use: it holds where the
-groups differ in spread or size, and costs next to nothing where they do not (Delacre, Lakens and Leys 2017). Estimates
-of one model from several seeds of its detector share detector, profile and queries. Such a test therefore speaks of
-seeds, not of other models or texts.
+mFAVA (Figure 5a) uses Student's t-test over 15 estimates of a model. Welch's is preferable: it is valid if the groups
+differ in spread or size, and loses almost no power if they do not (Delacre, Lakens and Leys 2017). Estimates of one
+model from several seeds of its detector share detector, profile and queries, so such a test generalises to other
+seeds, not to other models or texts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Difference", "adjust", "average", "compare", "correlate", "rank_intervals", "statistics", "t_test"]
 
-_PAIRED_FROM = 0.5  # share of each model's queries that the other one answered as well
+_PAIRED_FROM = 0.5  # minimum share of each model's queries that the other one answered as well
 
 
 def statistics(what: str) -> Any:
@@ -50,20 +50,20 @@ def statistics(what: str) -> Any:
 
 
 class Difference(Interval):
-    """Two rates held against each other. Differences are first minus second, as shares.
+    """A comparison of two rates. Differences are first minus second, as shares.
 
     Attributes:
-        difference: of the rates; its interval carries the profile's uncertainty.
-        p: two-sided p-value for equal rates, with the profile as it is.
-        effect: standardised difference: of the marked shares of queries, weighted by their units, over the standard
-            deviation of their differences (paired) or over the root of the mean of both variances (unpaired). None
-            where the comparison is not of queries, or they do not vary.
-        paired: whether it is of the same queries.
-        queries: clusters that were compared: those of both (paired), or all of the two (unpaired).
+        difference: of the rates; its interval includes the profile's uncertainty.
+        p: two-sided p-value for equal rates, with the profile taken as exact.
+        effect: standardised difference of the queries' marked shares, weighted by their units: divided by the standard
+            deviation of their differences (paired) or by the root of the mean of both variances (unpaired). None if
+            the comparison is not of queries, or they do not vary.
+        paired: whether both answered the same queries.
+        queries: number of clusters compared: common ones (paired), or all of the two (unpaired).
         left_out: responses of the first and of the second to queries that only one of them answered (paired).
-        error, freedom: standard error of the difference, with the profile as it is, and its degrees of freedom.
-        draws: of the difference, shape `(draws,)`; NaN where a draw gives none.
-        moved: what the profile's draws alone make of the difference, shape `(draws,)`.
+        error, freedom: standard error of the difference, with the profile taken as exact, and its degrees of freedom.
+        draws: of the difference, shape `(draws,)`; NaN if a draw has no value.
+        moved: the difference under each draw of the profile alone, shape `(draws,)`.
         method: the test in words.
     """
 
@@ -83,17 +83,17 @@ class Difference(Interval):
     def of_draws(
         cls, rates: tuple[float, float], draws: tuple[Array, Array], *, queries: int, confidence: float = CONFIDENCE
     ) -> Difference | None:
-        """The difference of two estimates that have draws, by any estimator, by a normal test.
+        """The difference of two estimates with draws, by any estimator, by a normal test.
 
         Args:
             rates: the two estimates.
-            draws: of each, of equal shape `(draws,)`. What the two share must be shared draw by draw; what is drawn
-                apart counts as independent, which is cautious where the same queries were answered.
-            queries: clusters behind the two.
+            draws: of each, of equal shape `(draws,)`. Errors that both share must be in the same draws of both;
+                separate draws count as independent, which is conservative if both answered the same queries.
+            queries: number of clusters of the two.
             confidence: of the interval, between 0 and 1.
 
         Returns:
-            None where fewer than two draws have a value.
+            None if fewer than two draws have a value.
         """
         drawn = draws[0] - draws[1]
         defined = drawn[np.isfinite(drawn)]
@@ -110,16 +110,16 @@ class Difference(Interval):
 
     @classmethod
     def over(cls, differences: Sequence[Difference], *, confidence: float = CONFIDENCE) -> Difference | None:
-        """The mean difference of two models over several languages, each of which counts the same.
+        """The mean difference of two models over several languages, with equal weights.
 
         Args:
-            differences: one of each language, made with the same seed and number of draws: what two languages share (a
-                pooled profile) is then shared draw by draw.
+            differences: one for each language, made with the same seed and number of draws, so that errors that two
+                languages share (a pooled profile) are in the same draws.
             confidence: of the interval, between 0 and 1.
 
         Returns:
-            None for no languages. `error` holds the languages' own errors and how far the profiles move the mean, which
-            matters where differences have both signs; `freedom` is Satterthwaite's; `effect` is the mean of theirs.
+            None for no languages. `error` combines the languages' own errors and the profiles' effect on the mean,
+            which matters if differences have both signs; `freedom` is Satterthwaite's; `effect` is the mean of theirs.
         """
         if not differences:
             return None
@@ -128,7 +128,8 @@ class Difference(Interval):
         drawn = np.mean([difference.draws for difference in differences], axis=0)
         moved = np.mean([difference.moved for difference in differences], axis=0)
         own = [(difference.error / n) ** 2 for difference in differences]
-        # A draw of a profile whose rates nearly meet lies far out: quantiles, where that one would make a variance.
+        # A profile draw with nearly equal rates is an outlier: it hardly changes quantiles, but would dominate a
+        # variance.
         lower, upper = np.nanquantile(moved, [0.1587, 0.8413])
         error = sqrt(sum(own) + ((upper - lower) / 2) ** 2)
         freedom = _satterthwaite(own, [difference.freedom for difference in differences])
@@ -164,27 +165,27 @@ def compare(
 ) -> Difference | None:
     """The difference of two models' rates in one language, by a t-test over queries.
 
-    Paired where each answered at least half of the queries of the other: then over the queries of both, so that
-    neither is judged on queries that the other was spared. Otherwise all queries of both count, as independent.
-    Degrees of freedom fall where few queries make the difference (`freedom_of`), as they do where rates are low.
+    Paired if each answered at least half of the queries of the other: then over their common queries, so that both are
+    compared on the same ones. Otherwise all queries of both count, as independent. Degrees of freedom are fewer if few
+    queries determine the difference (`freedom_of`), as with low rates.
 
     Args:
         first, second: with cluster numbers of the same study.
         profile: of the language; None for `raw`.
-        estimator: `raw`, `paper` or `label-shift`. For `em` and `ppi`, whose rates are no multiples of a marked share,
-            `Difference.of_draws` compares the estimates.
+        estimator: `raw`, `paper` or `label-shift`. For `em` and `ppi`, whose rates are not multiples of a marked share,
+            use `Difference.of_draws`.
         confidence: of the interval, between 0 and 1.
         seed: of the draws.
         draws: their number.
-        drifts: of the two rates (`RateEstimate.drift`). They count as independent, and against a difference: the
-            detector may err otherwise on the answers of one model only.
+        drifts: of the two rates (`RateEstimate.drift`). They count as independent, and increase the error: the detector
+            may have other error rates on the answers of one model only.
 
     Returns:
-        None where there is nothing to compare (no units, fewer than two queries), or where the profile does not support
-        it: a detector that may mark supported units as often as unsupported ones.
+        None if there is nothing to compare (no units, fewer than two queries), or if the profile does not allow it: the
+        detector may mark supported units as often as unsupported ones.
 
     Raises:
-        UsageError: an estimator that is not a multiple of a marked share, or no profile where one is needed.
+        UsageError: an estimator that is not a multiple of a marked share, or a missing profile.
         MissingExtraError: the extra `stats` is not installed.
     """
     factor = _factor(profile, Estimator(estimator), seed, draws, confidence)
@@ -198,11 +199,13 @@ def compare(
     marked = shares[0].value - shares[1].value
     error, freedom, spread = _error(shares[0], shares[1], paired=shared is not None)
     value, factors = factor
-    error = math.hypot(error, *(_unseen(tallies) for tallies in pair), *(drift / value for drift in drifts))
+    error = math.hypot(
+        error, *(_constant_share_error(tallies) for tallies in pair), *(drift / value for drift in drifts)
+    )
     sums = [int(part.sum()) for tallies in pair for part in (tallies.marked, tallies.units)]
-    # Draws depend on the counts: two languages share no noise of their responses.
+    # The seed includes the counts, so that two languages have independent noise of their responses.
     generator = np.random.default_rng([seed, 5, *sums, len(pair[0]), len(pair[1])])
-    # Student's t, evenly spread over its quantiles: the interval then agrees with the p-value.
+    # Evenly spaced quantiles of Student's t, so that the interval agrees with the p-value.
     quantiles = statistics("A comparison").t.ppf((np.arange(draws) + 0.5) / draws, freedom)
     drawn = (marked + error * generator.permutation(quantiles)) * factors
     queries = len(shared) if shared is not None else shares[0].clusters + shares[1].clusters
@@ -225,7 +228,7 @@ def compare(
 
 
 def _shared(first: Tallies, second: Tallies) -> Int64s | None:
-    """The queries of both, where there are enough of them to pair."""
+    """The common queries, if there are enough of them to pair."""
     first_queries, second_queries = np.unique(first.cluster), np.unique(second.cluster)
     both = np.intersect1d(first_queries, second_queries)
     enough = len(both) >= 2 and len(both) >= _PAIRED_FROM * max(len(first_queries), len(second_queries))
@@ -235,7 +238,7 @@ def _shared(first: Tallies, second: Tallies) -> Int64s | None:
 def _factor(
     profile: LanguageProfile | None, estimator: Estimator, seed: int, draws: int, confidence: float
 ) -> tuple[float, Array] | None:
-    """What a difference of marked shares is multiplied by, and draws of it; None where its sign is in doubt."""
+    """The factor from a difference of marked shares to one of rates, and draws of it; None if its sign is in doubt."""
     method = ESTIMATORS[estimator]
     if method.factor is None:
         raise UsageError(
@@ -255,7 +258,7 @@ def _factor(
 
 
 def _error(first: Share, second: Share, *, paired: bool) -> tuple[float, float, float]:
-    """Standard error of the difference of marked shares, its degrees of freedom, and what standardises it."""
+    """Standard error of the difference of marked shares, its degrees of freedom, and the divisor of the effect size."""
     if paired:
         influences = first.influences - second.influences
         return error_of(influences), freedom_of(influences), error_of(influences) * sqrt(len(influences))
@@ -265,11 +268,11 @@ def _error(first: Share, second: Share, *, paired: bool) -> tuple[float, float, 
     return sqrt(sum(squares)), freedom, spread
 
 
-def _unseen(tallies: Tallies) -> float:
-    """Standard error of a share that the data show no variation of: no unit is marked, or all are.
+def _constant_share_error(tallies: Tallies) -> float:
+    """Standard error of a share without variation in the data: no unit is marked, or all are.
 
-    Nothing marked in few queries does not mean that nothing ever is; the error is that of the Beta distribution that
-    `shares` draws from.
+    No mark in few queries does not mean that the rate is 0; the error is that of the Beta distribution from which
+    `shares` draws.
     """
     share = Share.of(tallies)
     if share is None or 0 < share.value < 1:
@@ -287,29 +290,29 @@ def _satterthwaite(squares: Sequence[float], freedoms: Sequence[float]) -> float
 
 
 def _p(difference: float, error: float, freedom: float) -> float:
-    if error <= 0:  # every query gives the same difference: there is nothing to measure chance by
+    if error <= 0:  # every query has the same difference: there is no variation to estimate the error from
         return 1.0
     return float(2 * statistics("A comparison").t.sf(abs(difference) / error, freedom))
 
 
 def _interval(draws: Array, confidence: float) -> tuple[float, float]:
-    """Quantiles of draws; one without a value may be anything, so it widens both ends. Cut to [-1, 1]."""
+    """Quantiles of draws; a draw without a value may be anything, so it widens both ends. Clipped to [-1, 1]."""
     tail = (1 - confidence) / 2
     low = float(np.quantile(np.where(np.isnan(draws), -1.0, draws), tail))
     high = float(np.quantile(np.where(np.isnan(draws), 1.0, draws), 1 - tail))
     return max(low, -1.0), min(high, 1.0)
 
 
-# Where a model stands among all, with the ranks that the data cannot exclude.
+# Ranks of models, with the ranks that the data cannot exclude.
 #
-# Percentiles of the ranks in resamples are too narrow where models lie close together: a resample adds noise to noise,
-# and ranks cannot be at both sides of 1 (Hall and Miller 2009; Xie, Singh and Zhang 2009). Here a rank is bounded by
-# the models that are surely better and surely worse, by simultaneous intervals of all differences (Mogstad, Romano,
-# Shaikh and Wilhelm 2024, "Inference for Ranks", sections 3.1 and 3.2).
+# Percentile intervals of resampled ranks are too narrow if models lie close together: a resample adds noise to noise,
+# and ranks end at 1 (Hall and Miller 2009; Xie, Singh and Zhang 2009). Here a rank is bounded by the numbers of
+# significantly better and worse models, from simultaneous intervals of all differences (Mogstad, Romano, Shaikh and
+# Wilhelm 2024, "Inference for Ranks", sections 3.1 and 3.2).
 
 
 class Rank(NamedTuple):
-    """A place among all models (1 has the lowest rate, equal ones share it), with the outermost not excluded."""
+    """A rank among all models (1 has the lowest rate, equal ones share it), with the best and worst not excluded."""
 
     rank: int
     best: int
@@ -321,15 +324,15 @@ def rank_intervals(rates: Sequence[float] | Array, draws: Array, *, confidence: 
 
     Args:
         rates: estimates, shape `(models,)`; NaN for a model that is not ranked.
-        draws: draws of each estimate, shape `(models, draws)`. Draw number b of all models must come from the same draw
-            of what they share (the error profile, the queries): the error that they share moves no rank.
-        confidence: of the intervals, between 0 and 1, which hold for all models at once, as a table of them is read.
+        draws: draws of each estimate, shape `(models, draws)`. Draw b of all models must come from the same draw of
+            what they share (the error profile, the queries), so that shared errors change no rank.
+        confidence: of the intervals, between 0 and 1, simultaneously for all models, since a table is read as a whole.
 
     Returns:
-        One of each model, in the order given; None where its rate is NaN.
+        One for each model, in the order given; None if its rate is NaN.
 
     Raises:
-        ValueError: shapes that do not fit.
+        ValueError: shapes do not match.
     """
     estimates = np.asarray(rates, np.float64)
     if draws.ndim != 2 or len(draws) != len(estimates):
@@ -339,7 +342,7 @@ def rank_intervals(rates: Sequence[float] | Array, draws: Array, *, confidence: 
     if not len(ranked):
         return results
     chosen = estimates[ranked]
-    better, worse = _surely(chosen, draws[ranked], confidence)
+    better, worse = _significantly(chosen, draws[ranked], confidence)
     for index, model in enumerate(ranked):
         rank = 1 + int((chosen < chosen[index]).sum())
         low, high = 1 + int(better[index].sum()), len(ranked) - int(worse[index].sum())
@@ -347,8 +350,8 @@ def rank_intervals(rates: Sequence[float] | Array, draws: Array, *, confidence: 
     return results
 
 
-def _surely(estimates: Array, draws: Array, confidence: float) -> tuple[Bools, Bools]:
-    """Two tables `(model, other)`: which others are surely better (lower), and which surely worse."""
+def _significantly(estimates: Array, draws: Array, confidence: float) -> tuple[Bools, Bools]:
+    """Two tables `(model, other)`: which others are significantly better (lower), and which significantly worse."""
     models = len(estimates)
     defined = draws[:, np.isfinite(draws).all(axis=0)]
     nowhere = np.zeros((models, models), np.bool_)
@@ -363,7 +366,7 @@ def _surely(estimates: Array, draws: Array, confidence: float) -> tuple[Bools, B
         if others.any():
             gaps = np.abs(centred[model] - centred[others]) / errors[model][others][:, None]
             largest[model] = gaps.max(axis=0)
-    # Two models that no draw tells apart have no error and no difference: neither is better.
+    # Two models that are equal in every draw have no error and no difference: neither is better.
     reach = np.maximum(np.quantile(largest.max(axis=0), confidence) * errors, 1e-15)
     return differences > reach, -differences > reach
 
@@ -373,7 +376,7 @@ def _errors(centred: Array) -> Array:
     covariance = np.atleast_2d(np.cov(centred))
     variances = np.diag(covariance)
     squares = variances[:, None] + variances[None, :] - 2 * covariance
-    # Rounding leaves dust where two models share every draw.
+    # Two models that share every draw have a tiny nonzero variance from rounding.
     squares[squares < 1e-12 * np.maximum(variances[:, None], variances[None, :])] = 0.0
     return np.sqrt(squares)
 
@@ -394,14 +397,14 @@ def average(values: Values, draws: Array | None = None, *, confidence: float = 0
     """The mean of cells, with its standard deviation and interval (none without draws).
 
     Args:
-        values: rates, shape `(cells,)`; NaN for a cell that has none, or that shall not count (unreliable).
-        draws: draws of each cell's estimate, shape `(cells, draws)`. Draw number b of cells that share an error
-            profile must come from the same draw of the profile: its error then stays in the mean, where independent
-            draws would average it away. Rows of cells without a value are not looked at.
+        values: rates, shape `(cells,)`; NaN for a cell without a rate, or that must not count (unreliable).
+        draws: draws of each cell's estimate, shape `(cells, draws)`. Draw b of cells that share an error profile must
+            come from the same draw of the profile: the mean then includes its error, which independent draws would
+            average away. Rows of cells without a value are ignored.
         confidence: of the interval, between 0 and 1.
 
     Returns:
-        The interval speaks of these cells. It does not say what further languages or models would give: `sd` does.
+        The interval is for these cells, not for further languages or models: `sd` is their spread.
     """
     rates = np.asarray(values, np.float64)
     defined = ~np.isnan(rates)
@@ -415,10 +418,10 @@ def average(values: Values, draws: Array | None = None, *, confidence: float = 0
         means = draws[defined].mean(axis=0)
         means = means[np.isfinite(means)]
         if means.size:
-            # Each cell's draws hold Jeffreys' half unit (`share_draws`): of all cells together only one half may stay.
+            # Each cell's draws include Jeffreys' half unit (`share_draws`): the mean may include only one half.
             means -= (np.median(means) - mean) * (1 - 1 / cells)
             low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
-            low, high = min(low, mean), max(high, mean)  # one share of 0: Jeffreys' interval is taken to start there
+            low, high = min(low, mean), max(high, mean)  # for a single share of 0, Jeffreys' interval starts at 0
     sd = float(chosen.std(ddof=1)) if cells > 1 else None
     return Mean(mean, sd, cells, left_out, low=low, high=high)
 
@@ -443,15 +446,15 @@ def t_test(
     Args:
         first, second: the groups, without NaN.
         kind: `student`: both groups have the same spread; `welch`: they may differ in it; `paired`: value i of both
-            stands for the same thing (a language, a text).
+            belongs to the same object (a language, a text).
         confidence: of the interval, between 0 and 1.
 
     Returns:
-        None where the test is not defined: fewer than two values in a group, or no spread in either (in the
-        differences of pairs).
+        None if the test is not defined: fewer than two values in a group, or no spread in both (of pairs: in the
+        differences).
 
     Raises:
-        ValueError: NaN, or pairs of groups of different sizes.
+        ValueError: there are NaN values, or pairs with groups of different sizes.
         MissingExtraError: the extra `stats` is not installed.
     """
     x, y = np.asarray(first, np.float64), np.asarray(second, np.float64)
@@ -470,12 +473,12 @@ def t_test(
     elif kind == "student":
         spread, freedom = sqrt(((n - 1) * vx + (m - 1) * vy) / (n + m - 2)), float(n + m - 2)
     else:
-        # Degrees of freedom of the effect, which are not those of the test: Delacre et al. 2021, equation 16.
+        # Degrees of freedom of the effect, not those of the test: Delacre et al. 2021, equation 16.
         spread = sqrt((vx + vy) / 2)
         freedom = (n - 1) * (m - 1) * (vx + vy) ** 2 / ((m - 1) * vx**2 + (n - 1) * vy**2)
     interval = tested.confidence_interval(confidence)
     d, unbiasing = difference / spread, math.nan
-    if freedom > 1:  # what takes the bias of a standardised difference away, exactly: Hedges 1981, equation 6e
+    if freedom > 1:  # exact bias correction of a standardised difference: Hedges 1981, equation 6e
         unbiasing = math.exp(math.lgamma(freedom / 2) - math.lgamma((freedom - 1) / 2)) / sqrt(freedom / 2)
     return TTest(
         difference, float(tested.statistic), float(tested.df), float(tested.pvalue), d, d * unbiasing, (n, m),
@@ -484,16 +487,16 @@ def t_test(
 
 
 def _flat(values: Array, *scale: Array) -> bool:
-    """Whether values do not differ by more than their own rounding."""
+    """Whether values are constant up to rounding."""
     return bool(np.ptp(values) <= 1e-14 * max(float(np.abs(part).max()) for part in scale))
 
 
 _COEFFICIENTS = ("pearson", "spearman")
-_PERMUTED = 9  # up to so many points every order is tried (362,880 of them)
+_PERMUTED = 9  # up to so many points, the p-value is from all permutations (362,880 of them)
 
 
 class Correlated(Interval):
-    """A correlation; for fewer than four points without an interval."""
+    """A correlation; without an interval for fewer than four points."""
 
     r: float
     p: float
@@ -502,20 +505,20 @@ class Correlated(Interval):
 
 
 def correlate(x: Values, y: Values, *, method: str = "pearson", confidence: float = 0.95) -> Correlated | None:
-    """How two values of the same points go together: size, declared languages, length (mFAVA, section 4.2).
+    """Correlation of two values of the same points: size, declared languages, length (mFAVA, section 4.2).
 
     The interval is Fisher's, z = atanh r, with standard error 1/sqrt(n - 3) for Pearson, and with
-    sqrt((1 + r^2/2) / (n - 3)) for Spearman (Bonett and Wright 2000). Both need points that are independent of each
-    other: the cells of a language x model table are not, its rows and its columns are nearer to it. The p-value is that
-    of the t distribution; for Spearman and at most nine points without ties, of every order of the points.
+    sqrt((1 + r^2/2) / (n - 3)) for Spearman (Bonett and Wright 2000). Both assume independent points: the cells of a
+    language x model table are not, its row or column means more nearly so. The p-value is from the t distribution; for
+    Spearman with at most nine points without ties, from all permutations.
 
     Args:
         x, y: shape `(n,)`, without NaN.
-        method: `pearson` (a straight line) or `spearman` (an order).
+        method: `pearson` (linear) or `spearman` (monotonic).
         confidence: of the interval, between 0 and 1.
 
     Returns:
-        None where no correlation is defined: fewer than three points, or one side constant.
+        None if no correlation is defined: fewer than three points, or one side constant.
 
     Raises:
         UnknownNameError: no such method.
@@ -535,8 +538,8 @@ def correlate(x: Values, y: Values, *, method: str = "pearson", confidence: floa
     r, p = float(tested.statistic), float(tested.pvalue)
     tied = min(len(np.unique(first)), len(np.unique(second))) < points
     if method == "spearman" and points <= _PERMUTED and not tied:
-        # The share of all orders of points that give as strong a correlation: without ties the coefficient is a line in
-        # the sum of products of ranks.
+        # The share of all permutations with as strong a correlation: without ties the coefficient is a linear function
+        # of the sum of products of ranks.
         ranks, given = stats.rankdata(second), (stats.rankdata(first),)
         p = float(
             stats.permutation_test(
@@ -553,13 +556,13 @@ def correlate(x: Values, y: Values, *, method: str = "pearson", confidence: floa
 
 
 def adjust(p_values: Values, method: str = "holm") -> Array:
-    """P-values after correction for all that stand beside them.
+    """P-values corrected for multiple testing.
 
     Args:
-        p_values: shape `(n,)`, between 0 and 1; NaN where a test could not be made.
-        method: `holm` holds the chance of any false finding at the level (Holm 1979), whatever the dependence between
-            the tests; `bh` holds the expected share of false findings among all findings (Benjamini and Hochberg 1995),
-            for independent or positively dependent tests.
+        p_values: shape `(n,)`, between 0 and 1; NaN if a test could not be made.
+        method: `holm` controls the probability of any false positive (Holm 1979), whatever the dependence between the
+            tests; `bh` controls the false discovery rate (Benjamini and Hochberg 1995), for independent or positively
+            dependent tests.
 
     Returns:
         Shape `(n,)`, in the order given, between 0 and 1. NaN stays NaN and is not counted as a test.
@@ -583,7 +586,7 @@ def adjust(p_values: Values, method: str = "holm") -> Array:
 
 
 def _holm(p_values: Array) -> Array:
-    """Step down: the smallest is multiplied by the number of tests, the next by one less; never out of order."""
+    """Step-down: the smallest is multiplied by the number of tests, the next by one less, and so on; made monotonic."""
     order = np.argsort(p_values, kind="stable")
     stepped = np.maximum.accumulate(p_values[order] * np.arange(len(p_values), 0, -1))
     adjusted = np.empty_like(p_values)

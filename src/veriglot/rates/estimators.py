@@ -1,12 +1,11 @@
-"""Estimators of a rate, with intervals: the marked share, corrected in the ways of `ESTIMATORS`.
+"""Estimators of a rate, with intervals: the marked share, corrected by the methods in `ESTIMATORS`.
 
-The mixture (`em`) is the rate as a weight: how much of the profile's two confidence distributions explains the study's.
-
-The profile gives the distribution of confidences of unsupported units and that of supported ones. If only their
-proportion differs in the study, its distribution is a mixture of the two, whose weight is found by maximum likelihood;
-the iteration towards it is that of Saerens, Latinne and Decaestecker (2002), on histograms. Where a profile has no such
-distributions, its prevalence and the confidences themselves stand in: a confidence is then taken for the probability
-that the unit is unsupported at the profile's prevalence, which gives the ratio of the two likelihoods in its bin.
+The mixture (`em`) estimates the rate as a mixture weight. The profile gives two distributions of confidences: those of
+unsupported and of supported units. If only their proportion differs in the study, the study's distribution is a mixture
+of the two, and the weight is found by maximum likelihood, as in Saerens, Latinne and Decaestecker (2002), here on
+histograms. If a profile has no such distributions, its prevalence and the confidences replace them: a confidence is
+then taken as the probability that the unit is unsupported at the profile's prevalence, which gives the likelihood ratio
+in its bin.
 """
 
 from __future__ import annotations
@@ -46,19 +45,19 @@ if TYPE_CHECKING:
 
 __all__ = ["CONFIDENCE", "DRAWS", "ESTIMATORS", "SEED", "RateEstimate", "estimate"]
 
-_SMOOTHING = 0.5  # units a bin, so that a confidence that the profile lacks is not impossible
-_HALVINGS = 45  # of [0, 1]: 3e-14
+_SMOOTHING = 0.5  # units per bin, so that a confidence absent from the profile is not impossible
+_HALVINGS = 45  # of [0, 1]: precision 3e-14
 _BLOCK = 500  # draws at a time
-_FEW = 100  # clusters of a profile up to which the error of their error matters
-_GROUPS = 1000  # more clusters of a profile are added up in so many
+_FEW = 100  # up to so many clusters of a profile, the uncertainty of their standard error matters
+_GROUPS = 1000  # more clusters of a profile are merged into so many groups
 
 
 class _Components(Record):
     """The distributions of unsupported and of supported units over the bins, each of shape `(20,)`.
 
     `source` is `histograms` of the profile, or `posteriors` from the confidences and the profile's prevalence;
-    `measured` its TPR and FPR: what its units are worth. `by_cluster` has its units by confidence and kind, shape
-    `(k, 20, 2)`; None where it holds sums alone. `plain` are both distributions as counted, shape `(20, 2)`.
+    `measured` are its TPR and FPR, for effective sample sizes. `by_cluster` are its units by confidence and kind, shape
+    `(k, 20, 2)`; None if it has only sums. `plain` are both distributions without smoothing, shape `(20, 2)`.
     """
 
     unsupported: Array
@@ -71,9 +70,9 @@ class _Components(Record):
     def draws(self, number: int, generator: Generator) -> tuple[Array, Array]:
         """Draws of the two distributions, each of shape `(number, 20)`.
 
-        Clusters of the profile get random weights (the Bayesian bootstrap, Rubin 1981), so that what a text does to
-        both distributions at once is kept. From sums alone, the two are drawn apart, each with as many units as its own
-        are worth.
+        Clusters of the profile get random weights (the Bayesian bootstrap, Rubin 1981), which keeps the correlation
+        between both distributions. From sums alone, the two are drawn independently, each with its effective number of
+        units.
         """
         if self.by_cluster is None:
             tpr, fpr = self.measured
@@ -89,11 +88,11 @@ class _Components(Record):
         return drawn[..., 0], drawn[..., 1]
 
     def covariance(self, rate: float) -> Array:
-        """Of the mixture at that weight, as the clusters of the profile vary, shape `(20, 20)`."""
+        """Covariance of the mixture at that weight, over the clusters of the profile, shape `(20, 20)`."""
         parts = ((rate, self.unsupported), (1.0 - rate, self.supported))
         if self.by_cluster is None:
-            worth = (share.effective for share in self.measured)
-            return sum((part**2 * _multinomial(f) / n for (part, f), n in zip(parts, worth, strict=True)), np.zeros(()))
+            units = (share.effective for share in self.measured)
+            return sum((part**2 * _multinomial(f) / n for (part, f), n in zip(parts, units, strict=True)), np.zeros(()))
         k, units = len(self.by_cluster), self.by_cluster.sum(axis=1)
         moved = sum(
             part * (self.by_cluster[..., kind] - np.outer(units[:, kind], f)) / units[:, kind].sum()
@@ -103,10 +102,11 @@ class _Components(Record):
         return varied
 
     def _weights(self, shape: tuple[int, int], generator: Generator) -> Array:
-        """Random weights of `k` clusters, shape `(draws, k)`, of mean 1 in every draw.
+        """Random weights of `k` clusters, shape `(draws, k)`, with mean 1 in every draw.
 
-        With few clusters, their spread is widened to the unbiased one, and varies as an error does that is itself
-        estimated: 95% intervals from 30 texts held 90% without, and hold 93% (benchmarks/rates.py).
+        With few clusters, their spread is scaled to the unbiased one, and varies like an estimated standard error: from
+            30
+        texts, 95% intervals covered 90% without this, and cover 93% with it (benchmarks/rates.py).
         """
         draws, k = shape
         if k > _FEW:
@@ -121,13 +121,13 @@ class _Components(Record):
 
 @dataclass(frozen=True)
 class Study:
-    """A study's units by confidence, of each cluster, shape `(k, 20)`."""
+    """A study's units by confidence in each cluster, shape `(k, 20)`."""
 
     by_cluster: Array
 
     @classmethod
     def of(cls, tallies: Tallies) -> Study | None:
-        """None where there are no confidences, or no units."""
+        """None if there are no confidences, or no units."""
         if tallies.confidences is None or not tallies.confidences.any():
             return None
         clusters, index = np.unique(tallies.cluster, return_inverse=True)
@@ -137,23 +137,23 @@ class Study:
 
     @property
     def counts(self) -> Array:
-        """Of all clusters together, shape `(20,)`."""
+        """Over all clusters, shape `(20,)`."""
         summed: Array = self.by_cluster.sum(axis=0)
         return summed
 
     @property
     def covariance(self) -> Array:
-        """Of the shares of the bins, as clusters vary, shape `(20, 20)`."""
+        """Covariance of the shares of the bins, over clusters, shape `(20, 20)`."""
         k, total = len(self.by_cluster), self.by_cluster.sum()
         off = (self.by_cluster - np.outer(self.by_cluster.sum(axis=1) / total, self.counts)) / total
         varied: Array = off.T @ off * (k / max(1, k - 1))
         return varied
 
-    def worth(self, parts: _Components) -> tuple[float, float]:
-        """How many independent units would be as sure of the weight, and the degrees of freedom of that.
+    def effective_units(self, parts: _Components) -> tuple[float, float]:
+        """Effective number of independent units for the weight, and its degrees of freedom.
 
-        The weight is moved by the mean over units of a score, the slope of the likelihood. Its error between clusters
-        over its error between units is what clustering costs.
+        The weight depends on the mean over units of a score, the slope of the likelihood. The ratio of this mean's
+        error between clusters to its error between units is the effect of clustering.
         """
         counts = self.counts
         total = counts.sum()
@@ -169,9 +169,9 @@ class Study:
 
 
 def components(profile: LanguageProfile, study: Array, measured: tuple[Share, Share]) -> _Components | None:
-    """The two distributions, from a profile with its TPR and FPR; None where it has nothing to make them of.
+    """The two distributions, from a profile with its TPR and FPR; None if it has no data for them.
 
-    The units of the study by bin, shape `(20,)`, stand in where it holds a prevalence alone.
+    The study's units by bin, shape `(20,)`, are used if the profile has only a prevalence.
     """
     if profile.confidences:
         counts = np.array(profile.confidences, np.float64)
@@ -186,12 +186,12 @@ def components(profile: LanguageProfile, study: Array, measured: tuple[Share, Sh
         return None
     middle = (np.arange(CONFIDENCE_BINS) + 0.5) / CONFIDENCE_BINS
     ratio = middle * (1.0 - prevalence) / ((1.0 - middle) * prevalence)
-    # Only the ratio counts for the weight; the absolute height is the study's own.
+    # Only the ratio matters for the weight; the absolute height is the study's own.
     base = (study + _SMOOTHING) / (study + _SMOOTHING).sum()
     return _Components(ratio * base, base, "posteriors", measured)
 
 
-@lru_cache(64)  # every model of a language asks for the same
+@lru_cache(64)  # the same for every model in a language
 def _by_cluster(histograms: tuple[tuple[tuple[int, int, int], ...], ...], clusters: tuple[int, ...]) -> Array:
     """Units of each cluster by confidence and kind, shape `(k, 20, 2)`."""
     names = clusters or range(len(histograms))
@@ -205,9 +205,9 @@ def _by_cluster(histograms: tuple[tuple[tuple[int, int, int], ...], ...], cluste
 
 
 def weight(study: Array, unsupported: Array, supported: Array) -> Array:
-    """The weight of `unsupported`, between 0 and 1, that makes the counts `study` likeliest; shapes `(..., 20)`.
+    """Maximum-likelihood weight of `unsupported` for the counts `study`, between 0 and 1; shapes `(..., 20)`.
 
-    The likelihood is concave in the weight, so its slope is halved upon.
+    The likelihood is concave in the weight, so the zero of its slope is found by bisection.
     """
     difference = unsupported - supported
     shape = np.broadcast_shapes(study.shape, difference.shape)[:-1]
@@ -221,41 +221,41 @@ def weight(study: Array, unsupported: Array, supported: Array) -> Array:
 
 
 def drawn_weights(study: Study, parts: _Components, number: int, profile: Generator, own: Generator) -> Array:
-    """Draws of the weight, shape `(number,)`: study and profile drawn anew, with as many units as they are worth.
+    """Draws of the weight, shape `(number,)`: study and profile are both redrawn with their effective numbers of units.
 
-    The generator `profile` is in the same state for all models that one profile corrects, so that its errors move them
-    together; `own` draws what is the study's own.
+    The generator `profile` is in the same state for all models that one profile corrects, so that they share its
+    errors; `own` draws the study's own errors.
     """
-    effective, freedom = study.worth(parts)
+    effective, freedom = study.effective_units(parts)
     total = float(study.counts.sum())
-    worth = np.clip(effective * own.chisquare(freedom, number) / freedom, 1.0, total)
-    half = (parts.unsupported + parts.supported) / 2.0  # Jeffreys' half a unit of either kind, as in `shares`
-    counts = _drawn(np.outer(worth, study.counts / total) + half, own)
+    units = np.clip(effective * own.chisquare(freedom, number) / freedom, 1.0, total)
+    half = (parts.unsupported + parts.supported) / 2.0  # Jeffreys' half unit of either kind, as in `shares`
+    counts = _drawn(np.outer(units, study.counts / total) + half, own)
     if parts.source == "posteriors":
         return weight(counts, parts.unsupported, parts.supported)
     return weight(counts, *parts.draws(number, profile))
 
 
-# How far the detector may err otherwise in the study than in its profile: a random effect.
+# Drift: how far the detector's errors in the study may differ from those in its profile; a random effect.
 #
-# The log of each distribution of confidences in the study over that of the profile is taken for a smooth function of
-# the confidence's log odds: a shift, a stretch and a rest of short range, of one size (standard deviation) each. What
-# no weight explains of the study's confidences shows that size: it is the likeliest one by what is left beside the
-# direction in which the weight moves them (restricted likelihood; Harville 1977), as the variance between studies is
-# found in a meta-analysis. What an effect of this size does to the marked share is added to the interval. The parts and
-# the limits of the size were chosen on simulated detectors and tried on others (benchmarks/rates.md).
+# In each distribution of confidences, the log ratio of study to profile is modelled as a smooth random function of the
+# confidence's log odds: a shift, a scaling and a short-range rest, each of one size (standard deviation). The part of
+# the study's confidences that no weight explains shows this size: it is the maximum of the restricted likelihood
+# (Harville 1977), which ignores the direction in which the weight acts, like the variance between studies in a
+# meta-analysis. The effect of such a drift on the marked share is added to the interval. The parts and the limits of
+# the size were chosen on simulated detectors and tested on others (benchmarks/rates.md).
 
 _SIZES = np.concatenate([[0.0], np.geomspace(0.01, 1.5, 40)])
-_MODES = 4  # directions in which a drift stands out most from chance: its size has as many degrees of freedom
-_BORROWED = 10  # clusters' worth of a multinomial in the covariance of chance, which few clusters leave singular
+_MODES = 4  # directions in which a drift is most distinct from chance: the degrees of freedom of its size
+_BORROWED = 10  # clusters' worth of a multinomial added to the covariance of chance, which is singular for few clusters
 _LOG_ODDS = np.log((np.arange(CONFIDENCE_BINS) + 0.5) / (CONFIDENCE_BINS - 0.5 - np.arange(CONFIDENCE_BINS)))
 
 
 class Drift(NamedTuple):
-    """How far the detector's confidences are off their profile: a standard deviation, 0 where chance explains all.
+    """How far the detector's confidences are from their profile: a standard deviation, 0 if chance explains everything.
 
-    `covariance` is that of the shares of the bins at size 1, shape `(20, 20)`; `to_weight` and `to_marked` are what a
-    change of these shares does to the weight and to the marked share.
+    `covariance` is that of the shares of the bins at size 1, shape `(20, 20)`; `to_weight` and `to_marked` are the
+    derivatives of the weight and of the marked share with respect to these shares.
     """
 
     size: float
@@ -265,9 +265,9 @@ class Drift(NamedTuple):
 
     @classmethod
     def of(cls, study: Study, parts: _Components, marked: int) -> Drift:
-        """From the study's confidences, of which the highest `marked` are those of marked units, and the profile's."""
+        """From the confidences of study and profile; the study's highest `marked` ones are those of marked units."""
         assert parts.plain is not None
-        counts, (unsupported, supported) = study.counts, parts.plain.T  # smooth ones would seem off where it is empty
+        counts, (unsupported, supported) = study.counts, parts.plain.T  # smoothed ones would deviate in empty bins
         apart = unsupported - supported
         rate = float(weight(counts, unsupported, supported))
         fitted = supported + rate * apart
@@ -275,7 +275,7 @@ class Drift(NamedTuple):
         few = len(study.by_cluster) if parts.by_cluster is None else min(len(study.by_cluster), len(parts.by_cluster))
         flat = _multinomial(fitted) * (np.trace(chance) / np.trace(_multinomial(fitted)))
         chance += (flat - chance) * _BORROWED / (_BORROWED + few)
-        chance *= (few - 1) / max(1, few - _MODES - 2)  # the inverse of a covariance of few is too large (Wishart)
+        chance *= (few - 1) / max(1, few - _MODES - 2)  # corrects the inverse of a covariance (Wishart)
         unit = rate**2 * _drift_of(unsupported) + (1.0 - rate) ** 2 * _drift_of(supported)
         score = apart / np.maximum(fitted, 1e-300)
         above = np.cumsum(counts[::-1])[::-1] - counts
@@ -284,11 +284,11 @@ class Drift(NamedTuple):
         return cls(size, unit, score / (apart @ score), highest)
 
     def error(self, direction: Array) -> float:
-        """Standard deviation of what the drift does to the sum of the shares times `direction`."""
+        """Standard deviation of the drift's effect on the sum of the shares times `direction`."""
         return self.size * math.sqrt(max(0.0, float(direction @ self.covariance @ direction)))
 
     def draws(self, direction: Array, number: int, generator: Generator) -> Array:
-        """Draws of that, shape `(number,)`; Student's t."""
+        """Draws of this effect, shape `(number,)`, from Student's t."""
         return self.error(direction) * generator.standard_t(_MODES, number)
 
 
@@ -297,7 +297,7 @@ def _multinomial(shares: Array) -> Array:
 
 
 def _drift_of(shares: Array) -> Array:
-    """Covariance of a distribution whose log moves by a random function of size 1, shape `(20, 20)`."""
+    """Covariance of a distribution whose log changes by a random function of size 1, shape `(20, 20)`."""
     middle = shares @ _LOG_ODDS
     scale = max(math.sqrt(shares @ (_LOG_ODDS - middle) ** 2), 0.3)
     x = np.clip((_LOG_ODDS - middle) / scale, -3.0, 3.0)
@@ -308,7 +308,7 @@ def _drift_of(shares: Array) -> Array:
 
 
 def _likeliest(off: Array, chance: Array, unit: Array, apart: Array) -> float:
-    """The size of a drift by restricted likelihood, from what the best mixture leaves of each bin."""
+    """The size of a drift by restricted likelihood, from the residuals of the best mixture in each bin."""
     fixed = np.linalg.qr(np.stack([np.ones(CONFIDENCE_BINS), apart], axis=1), mode="complete")[0]
     free = fixed[:, 2:]
     inverse = np.linalg.inv(np.linalg.cholesky(free.T @ chance @ free + 1e-12 * np.eye(free.shape[1])))
@@ -319,10 +319,10 @@ def _likeliest(off: Array, chance: Array, unit: Array, apart: Array) -> float:
     return float(_SIZES[np.argmin((np.log(variances) + seen**2 / variances).sum(axis=1))])
 
 
-def _redrawn(shares: Array, worth: Share, number: int, generator: Generator) -> Array:
-    """A distribution drawn anew, shape `(number, 20)`, with as many units as those behind it are worth."""
-    scale = generator.chisquare(worth.freedom, number) / worth.freedom
-    return _drawn(np.outer(np.clip(worth.effective * scale, 1.0, worth.units), shares), generator)
+def _redrawn(shares: Array, share: Share, number: int, generator: Generator) -> Array:
+    """A redrawn distribution, shape `(number, 20)`, with its effective number of units."""
+    scale = generator.chisquare(share.freedom, number) / share.freedom
+    return _drawn(np.outer(np.clip(share.effective * scale, 1.0, share.units), shares), generator)
 
 
 def _drawn(shape: Array, generator: Generator) -> Array:
@@ -332,23 +332,23 @@ def _drawn(shape: Array, generator: Generator) -> Array:
     return distributions
 
 
-# Prediction-powered estimation: the detector on every response, people on a few, and each where it is strong.
+# Prediction-powered inference: combines the detector on every response with people's labels on a few.
 #
-# The share that the detector marks in the responses without labels, times a factor, plus what people mark beyond that
-# factor times the detector in the labelled ones. It is right whatever the detector's errors are, as long as the
-# labelled responses are drawn at random; the factor that makes the interval shortest is estimated (Angelopoulos et al.
+# The estimate is the marked share in responses without labels times a factor, plus the difference between people's
+# marks and the factor times the detector's in the labelled ones. It is unbiased whatever the detector's errors are, if
+# the labelled responses are drawn at random; the factor with the shortest interval is estimated (Angelopoulos et al.
 # 2023, "Prediction-powered inference"; "PPI++", 2023, section 6). Shares are ratios over clusters here.
 #
-# The factor is chosen to make the spread of few labels look small, so the spread at that factor flatters itself: with
-# 50 labels, 95% intervals of linearised variances held 88% (benchmarks/rates.py). The error is therefore the
-# jackknife's, which finds the factor anew without each labelled cluster.
+# The factor is chosen to minimise the spread of few labels, so the spread at that factor is too optimistic: with 50
+# labels, 95% intervals from linearised variances covered 88% (benchmarks/rates.py). The error is therefore from the
+# jackknife, which refits the factor without each labelled cluster.
 
 
 class Rectified(NamedTuple):
-    """A prediction-powered estimate: its value and its draws, not cut to [0, 1], with its standard error.
+    """A prediction-powered estimate: its value and its draws, not clipped to [0, 1], with its standard error.
 
-    `factor` is how much the detector is relied on, 0 (not at all: the labels alone) to 1; `clusters` are labelled ones,
-    of which people marked a unit in `unsupported` and left one unmarked in `supported`.
+    `factor` is the weight of the detector, 0 (the labels alone) to 1; `clusters` is the number of labelled ones, of
+    which `unsupported` have a unit that people marked and `supported` one that they did not.
     """
 
     value: float
@@ -361,9 +361,9 @@ class Rectified(NamedTuple):
 
 
 def rectified(tallies: Tallies, labels: Labels, *, draws: int, generator: Generator) -> Rectified | None:
-    """The estimate; None where no labelled response has a unit.
+    """The estimate; None if no labelled response has a unit.
 
-    Responses without a label to queries that have one are left aside: they vary with the labelled ones.
+    Unlabelled responses to queries with a label are left out: they correlate with the labelled ones.
     """
     chosen = tallies.select(labels.response)
     labelled = Tallies(labels.unsupported, chosen.units, chosen.cluster)
@@ -383,10 +383,10 @@ def rectified(tallies: Tallies, labels: Labels, *, draws: int, generator: Genera
     value = gold.value + factor * (others.value - marked.value)
     unlabelled = len(others.influences)
     unbiased = others.influences * np.sqrt(unlabelled / (unlabelled - 1))
-    moves = np.concatenate([_moves(labelled, chosen, gold, marked, others), factor * unbiased])
+    moves = np.concatenate([_jackknife_influences(labelled, chosen, gold, marked, others), factor * unbiased])
     error = float(np.sqrt((moves**2).sum()))
     units = int(tallies.units.sum())
-    # As a share of as many independent units as would be as sure of it: its draws are skewed near 0.
+    # As a share of its effective number of independent units: its draws are skewed near 0.
     inside = float(np.clip(value, 0.25 / units, 1.0 - 0.25 / units))
     effective = min(inside * (1.0 - inside) / error**2, float(units)) if error > 0 else float(units)
     drawn = share_draws(inside, effective, freedom_of(moves), units, draws, generator)
@@ -394,9 +394,9 @@ def rectified(tallies: Tallies, labels: Labels, *, draws: int, generator: Genera
 
 
 def _factor(gold: Share, marked: Share, error_of_others: float, without: NDArray[np.intp] | None = None) -> Array:
-    """The factor that makes the variance least: covariance over the sum of the two variances of the marked share.
+    """The factor with the least variance: covariance over the sum of the two variances of the marked share.
 
-    `without` has places of clusters to leave out, each alone, shape `(m,)`; None for one factor of all.
+    `without` are indices of clusters to leave out, each alone, shape `(m,)`; None for one factor from all.
     """
     covariance, variance = gold.influences * marked.influences, marked.influences**2
     both, own, k = covariance.sum(), variance.sum(), len(covariance)
@@ -409,8 +409,8 @@ def _factor(gold: Share, marked: Share, error_of_others: float, without: NDArray
     return cut
 
 
-def _moves(labelled: Tallies, chosen: Tallies, gold: Share, marked: Share, others: Share) -> Array:
-    """How much each labelled cluster moves the estimate: jackknife, with the factor found anew, shape `(k,)`.
+def _jackknife_influences(labelled: Tallies, chosen: Tallies, gold: Share, marked: Share, others: Share) -> Array:
+    """Influence of each labelled cluster on the estimate by jackknife, with the factor refitted, shape `(k,)`.
 
     Their squares add up to the variance.
     """
@@ -420,7 +420,7 @@ def _moves(labelled: Tallies, chosen: Tallies, gold: Share, marked: Share, other
         np.bincount(index, weights=column, minlength=k) for column in (labelled.marked, chosen.marked, chosen.units)
     )
     left = units.sum() - units
-    others_left = np.flatnonzero(left > 0)  # a cluster that holds every unit leaves nothing to estimate from
+    others_left = np.flatnonzero(left > 0)  # without a cluster of all units there is no estimate
     factors = _factor(gold, marked, others.error, others_left)
     gold_left = (unsupported.sum() - unsupported[others_left]) / left[others_left]
     marked_left = (predicted.sum() - predicted[others_left]) / left[others_left]
@@ -429,7 +429,7 @@ def _moves(labelled: Tallies, chosen: Tallies, gold: Share, marked: Share, other
     return moves
 
 
-# One rate from one model's tallies in one language, with its interval, its draws, and what speaks against it.
+# The rate of one model in one language, with its interval, draws, and reasons why it is unreliable.
 
 
 CONFIDENCE = 0.95
@@ -438,16 +438,16 @@ SEED = 0
 
 
 class RateEstimate(Estimate):
-    """A rate, between 0 and 1; its interval carries the uncertainty of study, profile and their drift together.
+    """A rate, between 0 and 1; its interval includes the uncertainty of study, profile and drift.
 
     Attributes:
-        reasons: what the data do not support; empty where the rate is reliable.
-        draws: of the rate, not cut to [0, 1], shape `(draws,)`; NaN where a draw gives none. Draw b of all estimates
+        reasons: why the rate is unreliable; empty if it is reliable.
+        draws: of the rate, not clipped to [0, 1], shape `(draws,)`; NaN if a draw has no value. Draw b of all estimates
             with one profile and seed comes from the same draw of the profile.
-        notes: what it was made from, for the signature.
-        drift: standard deviation of what the detector's other errors here may do to the rate; part of the interval.
-        uncut: the rate before it is cut to [0, 1]; NaN without one. Means and differences are made of these, and cut
-            at the end: the mean of cut rates is too high near 0.
+        notes: its inputs, for the signature.
+        drift: standard deviation of the rate from drift, the detector's different errors here; part of the interval.
+        uncut: the rate before clipping to [0, 1]; NaN without one. Means and differences use these, and are clipped
+            at the end: the mean of clipped rates is too high near 0.
     """
 
     reasons: tuple[str, ...]
@@ -458,7 +458,7 @@ class RateEstimate(Estimate):
 
     @property
     def status(self) -> Reliability:
-        """`ok`, or `unreliable` where there are reasons or no rate."""
+        """`ok`, or `unreliable` if there are reasons or no rate."""
         return Reliability.UNRELIABLE if self.reasons or self.value is None else Reliability.OK
 
 
@@ -476,15 +476,15 @@ def estimate(
     """Estimate the share of unsupported units.
 
     Args:
-        tallies: what the detector marked.
+        tallies: counts of what the detector marked.
         profile: its error rates in this language; `raw` and `ppi` need none.
-        estimator: how (see `records.Estimator`). With marked share q, `paper` is q x precision / recall (mFAVA,
+        estimator: see `records.Estimator`. With marked share q, `paper` is q x precision / recall (mFAVA,
             equation 1) and `label-shift` is (q - FPR) / (TPR - FPR) (Rogan and Gladen 1978).
         confidence: of the interval, between 0 and 1.
         seed: of the draws.
-        draws: how many.
-        labels: of people, in the wild, for `ppi`.
-        coverage: judged responses over all responses.
+        draws: number of draws.
+        labels: of people, on the study's responses, for `ppi`.
+        coverage: scored responses over all responses.
 
     Raises:
         UsageError: the estimator needs a profile, confidences or labels that are not given.
@@ -520,12 +520,12 @@ def estimate(
 
 
 def _generator(seed: int, tallies: Tallies, stream: int = 1) -> np.random.Generator:
-    """Draws that depend on the counts: models that marked otherwise do not share the noise of their responses."""
+    """Random numbers that depend on the counts, so that models with different marks have independent noise."""
     return np.random.default_rng([seed, stream, int(tallies.marked.sum()), int(tallies.units.sum()), len(tallies)])
 
 
 def _drift(tallies: Tallies, profile: LanguageProfile, rates: DetectorRates) -> Drift | None:
-    """None where study or profile has no confidences to tell one by."""
+    """None if study or profile has no confidences to estimate it from."""
     study = Study.of(tallies)
     if study is None or not profile.confidences or rates.tpr is None or rates.fpr is None:
         return None
@@ -534,7 +534,7 @@ def _drift(tallies: Tallies, profile: LanguageProfile, rates: DetectorRates) -> 
 
 
 def _finished(result: _Correction, findings: list[str], confidence: float, notes: tuple[str, ...]) -> RateEstimate:
-    """Cut to [0, 1]; the interval from the draws. A draw without a value may be anything, so it widens both ends."""
+    """Clip to [0, 1]; the interval from the draws. A draw without a value may be anything, so it widens both ends."""
     value, draws = result.value, result.draws
     if not np.isfinite(value):
         return RateEstimate(tuple(findings), draws, notes, value=None)
@@ -547,35 +547,35 @@ def _finished(result: _Correction, findings: list[str], confidence: float, notes
     return RateEstimate(tuple(findings), draws, notes, value, result.drift, value=rate, **ends)
 
 
-# What the data cannot support, in words. A rate with a finding is `unreliable`.
+# Reasons why a rate is unreliable, in words.
 
-_FEWEST_UNITS = 20
-_LEAST_GAP = 0.1
-_LEAST_COVERAGE = 0.8
-_LARGEST_DRIFT = 0.3
-_FARTHEST = 0.25
-_SURE = 0.025
+_MIN_UNITS = 20
+_MIN_GAP = 0.1
+_MIN_COVERAGE = 0.8
+_MAX_DRIFT = 0.3
+_MAX_SHIFT = 0.25
+_TAIL = 0.025
 
 
 _ENOUGH = f"an interval that holds takes {FEWEST_CLUSTERS}"
 
 
 def profile_findings(rates: DetectorRates) -> list[str]:
-    """A profile too small, or of a detector that does not tell supported from unsupported."""
+    """A profile too small, or of a detector that hardly distinguishes unsupported from supported units."""
     findings = []
     for share, kind in ((rates.tpr, "unsupported"), (rates.fpr, "supported")):
-        if share is None or share.units < _FEWEST_UNITS or share.clusters < FEWEST_CLUSTERS:
+        if share is None or share.units < _MIN_UNITS or share.clusters < FEWEST_CLUSTERS:
             units, clusters = (0, 0) if share is None else (share.units, share.clusters)
             findings.append(
-                f"the profile needs {_FEWEST_UNITS} {kind} units in {FEWEST_CLUSTERS} independent texts, and has"
+                f"the profile needs {_MIN_UNITS} {kind} units in {FEWEST_CLUSTERS} independent texts, and has"
                 f" {units} in {clusters}"
             )
     if rates.tpr is not None and rates.fpr is not None:
-        gap = np.quantile(rates.tpr_draws - rates.fpr_draws, _SURE)
-        if gap < _LEAST_GAP:
+        gap = np.quantile(rates.tpr_draws - rates.fpr_draws, _TAIL)
+        if gap < _MIN_GAP:
             findings.append(
                 f"the detector hardly tells unsupported units from supported ones: it marks {rates.tpr.value:.1%} and"
-                f" {rates.fpr.value:.1%} of them, and they may be less than {100 * _LEAST_GAP:.0f} points apart"
+                f" {rates.fpr.value:.1%} of them, and they may be less than {100 * _MIN_GAP:.0f} points apart"
             )
     return findings
 
@@ -592,38 +592,38 @@ def label_findings(clusters: int, unsupported: int, supported: int) -> list[str]
 
 
 def range_findings(value: float, draws: Array) -> list[str]:
-    """An estimate below 0 or above 1 by more than noise explains; `value` and `draws` are not cut to [0, 1]."""
+    """An estimate below 0 or above 1 by more than noise explains; `value` and `draws` are not clipped to [0, 1]."""
     defined = draws[np.isfinite(draws)]
     if not defined.size:
         return []
-    if value < 0 and np.quantile(defined, 1 - _SURE) < 0:
+    if value < 0 and np.quantile(defined, 1 - _TAIL) < 0:
         return ["fewer units were marked than the false alarms of the profile alone would give:"
                 " the detector behaves otherwise here than where it was measured"]  # fmt: skip
-    if value > 1 and np.quantile(defined, _SURE) > 1:
+    if value > 1 and np.quantile(defined, _TAIL) > 1:
         return ["more units were marked than the detector would mark if all were unsupported:"
                 " it behaves otherwise here than where it was measured"]  # fmt: skip
     return []
 
 
 def drift_findings(size: float, reach: float) -> list[str]:
-    """A drift so large that no interval was found to hold, or that moves the rate by `reach` to either side."""
-    if size <= _LARGEST_DRIFT and reach <= _FARTHEST:
+    """A drift too large for a valid interval, or that moves the rate by `reach` in either direction."""
+    if size <= _MAX_DRIFT and reach <= _MAX_SHIFT:
         return []
     return ["the confidences are distributed unlike the profile's: the detector errs otherwise here, which may move the"
             f" rate by {100 * min(reach, 1.0):.0f} points to either side"]  # fmt: skip
 
 
 def coverage_findings(coverage: float) -> list[str]:
-    """Too many responses that nobody judged."""
+    """Too many responses that were not scored."""
     finding = f"only {coverage:.0%} of the responses were judged, and the others may hallucinate more or less"
-    return [] if coverage >= _LEAST_COVERAGE else [finding]
+    return [] if coverage >= _MIN_COVERAGE else [finding]
 
 
-# What is added here and to `records.Estimator` can be estimated, compared and reported.
+# An estimator added here and to `records.Estimator` can be estimated, compared and reported.
 
 
 class _Case(Record):
-    """What one rate is made from: the arguments of `estimate`, and what follows from them."""
+    """The inputs of one rate: the arguments of `estimate`, and values computed from them."""
 
     tallies: Tallies
     share: Share
@@ -636,11 +636,11 @@ class _Case(Record):
 
     @property
     def marked(self) -> Array:
-        """Draws of the marked share, shape `(draws,)`, without what a drift does to it."""
+        """Draws of the marked share, shape `(draws,)`, without drift."""
         return self.share.draws(self.draws, _generator(self.seed, self.tallies))
 
     def drifted(self, target: Literal["marked", "weight"]) -> tuple[float, Array]:
-        """What a drift does to the marked share or the weight: standard deviation, and draws of shape `(draws,)`."""
+        """Effect of drift on the marked share or the weight: standard deviation, and draws of shape `(draws,)`."""
         if self.drift is None:
             return 0.0, np.zeros(self.draws)
         direction = self.drift.to_marked if target == "marked" else self.drift.to_weight
@@ -649,13 +649,13 @@ class _Case(Record):
 
     @property
     def measured(self) -> DetectorRates:
-        """The rates of the profile, whose TPR and FPR are known."""
+        """The rates of the profile; TPR and FPR are not None."""
         assert self.rates is not None
         return self.rates
 
 
 class _Correction(NamedTuple):
-    """What an estimator makes of a case: rate and draws, both before they are cut and NaN where there is none."""
+    """An estimator's result: rate and draws, both not clipped; NaN if there is none."""
 
     value: float
     draws: Array
@@ -677,7 +677,7 @@ class _Method(NamedTuple):
 
 
 def _paper(case: _Case) -> _Correction:
-    """Equation 1 of mFAVA. Precision over recall is the prevalence of the profile over the share that it marks."""
+    """Equation 1 of mFAVA. Precision over recall equals the profile's prevalence over its marked share."""
     factor, drawn = _paper_factor(case.measured)
     value = case.share.value * factor if case.measured.known()[0].value > 0 else math.nan
     drift, drifted = case.drifted("marked")
@@ -700,7 +700,7 @@ def _label_shift(case: _Case) -> _Correction:
     gaps = np.where(gaps > 0, gaps, np.nan)
     value = (case.share.value - fpr) / gap if gap > 0 else np.nan
     drawn, (drift, drifted) = (case.marked - rates.fpr_draws) / gaps, case.drifted("marked")
-    findings = range_findings(value, drawn)  # beyond chance, whatever a drift explains
+    findings = range_findings(value, drawn)  # beyond chance, whether or not drift explains it
     return _Correction(value, drawn + drifted / gaps, findings, drift=drift / gap if gap > 0 else 0.0)
 
 

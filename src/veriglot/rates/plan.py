@@ -1,8 +1,9 @@
-"""How many responses, or how many labels, for an interval of a wanted half-width.
+"""How many responses, or how many labels, an interval of a given half-width needs.
 
-An interval has two sources: the study's responses, and what corrects them (an error profile, or labels from the wild).
-More of one leaves the other as it is, so each plan says which half-width remains however many are added. Variances per
-query are taken from a pilot and held; a plan is as good as the pilot is large and like the study.
+An interval has two sources of error: the study's responses, and their correction (an error profile, or labels from the
+study). More of one does not reduce the other's error, so each plan gives the half-width that remains however many are
+added. Variances per query are from a pilot and taken as exact; a plan is as good as the pilot is large and
+representative of the study.
 """
 
 from __future__ import annotations
@@ -27,19 +28,20 @@ if TYPE_CHECKING:
 __all__ = ["Plan", "plan_sample_size"]
 
 _PLANNED = (Estimator.RAW, Estimator.PAPER, Estimator.LABEL_SHIFT, Estimator.PPI)
-_MOST = 10_000_000  # clusters beyond which a plan is of no use
+_MOST = 10_000_000  # more clusters than this are not feasible
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a wanted half-width takes. Half-widths are shares.
+    """The sample size for a given half-width. Half-widths are shares.
 
     Attributes:
-        half_width: wanted: half the length of the interval.
-        now: with what there is.
-        limit: what remains, however many are added (up to labels for every response, where labels are planned).
-        clusters: independent texts or queries needed in all; None where the wanted half-width is below `limit`.
-        responses: responses needed in all, at as many for each cluster as there are now; None like `clusters`.
+        half_width: requested: half the length of the interval.
+        now: with the current data.
+        limit: the half-width that remains, however many are added (up to labels for every response, if labels are
+            planned).
+        clusters: independent texts or queries needed in total; None if the requested half-width is below `limit`.
+        responses: responses needed in total, with the current number per cluster; None like `clusters`.
     """
 
     half_width: float
@@ -59,25 +61,25 @@ def plan_sample_size(
     confidence: float = CONFIDENCE,
     labels: Labels | None = None,
 ) -> Plan | None:
-    """How many responses the study needs, or how many labelled ones, with the other as it is.
+    """How many responses, or how many labelled ones, the study needs, if the other number stays.
 
-    Labelled responses are for `paper` and `label-shift` those of the error profile, of data like its own; for `ppi`
+    For `paper` and `label-shift`, labelled responses are those of the error profile, from data like its own; for `ppi`,
     those of the study that people label, drawn at random.
 
     Args:
         pilot: tallies of some responses of the model.
         profile: of the language, for `paper` and `label-shift`.
-        half_width: wanted, between 0 and 1.
+        half_width: requested, between 0 and 1.
         of: what is planned; `raw` has no labels to plan.
         estimator: any but `em`.
         confidence: of the interval, between 0 and 1.
         labels: of people for some of the pilot's responses, for `ppi`.
 
     Returns:
-        None where the pilot or the profile is too small to say, or gives no correction.
+        None if the pilot or the profile is too small, or gives no correction.
 
     Raises:
-        UsageError: a half-width that is none, or an estimator without what it needs.
+        UsageError: an invalid half-width, or an estimator without its inputs.
         MissingExtraError: the extra `stats` is not installed.
     """
     wanted = _checked(half_width, estimator, profile, labels)
@@ -134,7 +136,7 @@ def _checked(
 
 
 def _plan(wanted: float, now: int, width: HalfWidth, per_cluster: float, *, first: int = 2, last: int = _MOST) -> Plan:
-    """The fewest clusters whose half-width is at most `wanted`; `width` falls as clusters are added."""
+    """The minimum number of clusters whose half-width is at most `wanted`; `width` falls as clusters are added."""
     first, last = max(first, FEWEST_CLUSTERS), max(last, first)
     narrowest = width(last)
     if narrowest > wanted:
@@ -151,13 +153,13 @@ def _quantile(confidence: float, freedom: float) -> float:
 
 
 def _variance(share: Share, times: float) -> float:
-    """Of a share from `times` as many clusters, by the Beta distribution that `shares` draws from (never 0)."""
+    """Variance of a share from `times` as many clusters, by the Beta distribution of `shares` (never 0)."""
     smoothed = (share.value * share.effective + 0.5) / (share.effective + 1)
     return smoothed * (1 - smoothed) / (share.effective * times + 1)
 
 
 class _Corrected(Record):
-    """The marked share and what corrects it, each with what an error of it does to the estimate."""
+    """The marked share and its corrections, each with the derivative of the estimate with respect to it."""
 
     study: Share
     weight: float
@@ -192,7 +194,7 @@ class _Corrected(Record):
         )  # fmt: skip
 
     def half_width(self, responses: float, labels: float, confidence: float) -> float:
-        """With so many times as many clusters in the study and in the profile."""
+        """With numbers of clusters in the study and in the profile multiplied by these factors."""
         parts = [(self.weight**2 * _variance(self.study, responses), self.study.freedom * responses)]
         parts += [(weight**2 * _variance(share, labels), share.freedom * labels) for share, weight in self.corrections]
         total = sum(variance for variance, _ in parts)
@@ -201,7 +203,7 @@ class _Corrected(Record):
 
 
 class _Rectified(Record):
-    """Variances per cluster of what `rectified` adds up: gold and marked shares of labelled clusters, and of others."""
+    """Variances per cluster of the terms of `rectified`: gold and marked shares of labelled clusters, and of others."""
 
     labelled: int
     clusters: int
@@ -228,8 +230,8 @@ class _Rectified(Record):
         )  # fmt: skip
 
     def half_width(self, labelled: float, clusters: float, confidence: float) -> float:
-        """With so many labelled clusters of so many, at the factor that is best for them (`rectified`)."""
-        if labelled >= clusters:  # nothing is left to rely on the detector for
+        """With `labelled` of `clusters` labelled, at the best factor for them (`rectified`)."""
+        if labelled >= clusters:  # no unlabelled responses are left for the detector
             return _quantile(confidence, labelled - 1) * math.sqrt(self.gold / labelled)
         spread = self.marked / labelled + self.others / (clusters - labelled)
         factor = min(1.0, max(0.0, self.covariance / labelled / spread)) if spread > 0 else 0.0

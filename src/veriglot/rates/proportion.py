@@ -1,11 +1,11 @@
 """Shares in clustered data, and the error rates of a detector with their uncertainty, from its error profile.
 
-The draws depend on the counts and the seed alone, so the models that one profile corrects share them: an error of the
-profile moves all of them together, and cancels where they are compared.
+Draws depend only on the counts and the seed, so all models that one profile corrects share them: an error of the
+profile affects all of them alike, and cancels in comparisons.
 
-A text that is hard for a detector costs it hits and false alarms at once, so the draws of TPR, FPR and prevalence are
-correlated as these are between texts: each keeps its own distribution, and their ranks are put in the order of normal
-variables of that correlation (Iman and Conover 1982). Drawn apart, 95% intervals held 92% where texts differ much.
+A text that is hard for a detector has both fewer hits and more false positives, so TPR, FPR and prevalence are
+correlated between texts, and so are their draws: each keeps its own distribution, and its ranks follow normal variables
+with that correlation (Iman and Conover 1982). With independent draws, 95% intervals covered 92% if texts differ much.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ __all__ = [
 ]
 
 
-# What a detector marked, as numbers per response: all that estimates are made from.
+# Counts of a detector's marks per response: the only input of estimates.
 
 
 @dataclass(frozen=True)
 class Tallies:
-    """Counts of the judged responses of one model in one language.
+    """Counts of the scored responses of one model in one language.
 
     Attributes:
         marked: units that the detector marked, shape `(n,)`.
         units: units, shape `(n,)`.
-        cluster: what the response belongs to, shape `(n,)`: responses to one query share a number, because they do not
-            vary independently. The numbers are the same for all models of a study, so that models can be paired.
-        confidences: units by confidence, shape `(n, 20)`; None where the predictions have no words.
+        cluster: cluster of each response, shape `(n,)`: responses to one query have the same number, since they are not
+            independent. The numbers are the same for all models of a study, so that models can be paired.
+        confidences: units by confidence, shape `(n, 20)`; None if the predictions have no words.
     """
 
     marked: Counts
@@ -77,13 +77,13 @@ class Tallies:
         return len(self.units)
 
     def select(self, chosen: Bools | Counts) -> Tallies:
-        """Those responses that a mask or a list of places names."""
+        """The responses at a mask or at indices."""
         confidences = None if self.confidences is None else self.confidences[chosen]
         return Tallies(self.marked[chosen], self.units[chosen], self.cluster[chosen], confidences)
 
     @classmethod
     def join(cls, parts: Sequence[Tallies]) -> Tallies:
-        """All responses of several; confidences only where all have them."""
+        """All responses of several; confidences only if all have them."""
         if not parts:
             nothing = np.zeros(0, np.int64)
             return cls(nothing, nothing, nothing)
@@ -96,35 +96,35 @@ class Tallies:
 
 @dataclass(frozen=True)
 class Labels:
-    """What people said of some of a study's responses, beside what the detector said of the same ones.
+    """People's labels of some of a study's responses, in addition to the detector's marks.
 
     Attributes:
         unsupported: units that people marked, shape `(m,)`.
-        response: place of each labelled response in the study's `Tallies`, shape `(m,)`.
+        response: index of each labelled response in the study's `Tallies`, shape `(m,)`.
     """
 
     unsupported: Counts
     response: Counts
 
 
-# The share of marked units, and how each cluster of responses moves it.
+# The share of marked units, and the influence of each cluster of responses on it.
 #
-# Words of one response go wrong together, and so do the responses to one query. What counts as independent is the
-# cluster, and a share over all units is a ratio of two sums of clusters, whose error follows from how far each cluster
-# lies off it (linearisation; Cochran 1977, section 6.3, and section 2.11 for the ratio of totals).
+# Words of one response are not independent, nor are responses to one query. The independent unit is the cluster, and a
+# share over all units is a ratio of two sums over clusters, whose error follows from each cluster's deviation
+# (linearisation; Cochran 1977, section 6.3, and section 2.11 for the ratio of totals).
 #
-# A share with standard error `s` is worth as much as one of `p (1 - p) / s^2` independent units, its effective number
-# (Kish 1965; Korn and Graubard 1998 for small shares). Draws come from the Beta distribution of so many units, with
-# Jeffreys' half a unit on either side, which stays right near 0 and 1. The standard error is itself estimated, from few
-# clusters badly: each draw scales it by a chi-square variable of its degrees of freedom, which gives tails like
+# A share `p` with standard error `s` has an effective number of `p (1 - p) / s^2` independent units (Kish 1965; Korn
+# and Graubard 1998 for small shares). Draws come from the Beta distribution for so many units, with Jeffreys' half unit
+# on either side, which is valid near 0 and 1. The standard error is itself an estimate, and uncertain with few
+# clusters: each draw scales it by a chi-square variable of its degrees of freedom, which gives tails like those of
 # Student's t.
 
 
 FEWEST_CLUSTERS = 8
-"""Clusters below which no interval of a share was found to hold (benchmarks/rates.py)."""
+"""With fewer clusters, no interval of a share had its nominal coverage (benchmarks/rates.py)."""
 
 _ASSUMED_CORRELATION = 0.2
-"""Of units of one cluster, where the data hold no variation to estimate it from (no unit marked, or all)."""
+"""Correlation of units in one cluster, if the data have no variation to estimate it from (no unit marked, or all)."""
 
 
 def error_of(influences: Array) -> float:
@@ -134,10 +134,10 @@ def error_of(influences: Array) -> float:
 
 
 def freedom_of(influences: Array) -> float:
-    """Degrees of freedom of that error, between 1 and k - 1: fewer than clusters where a few of them weigh most.
+    """Degrees of freedom of that error, between 1 and k - 1: fewer than clusters if a few of them have most weight.
 
-    Satterthwaite's, from the fourth moment: `2 S2^2 / (S4 - S2^2 / k)`, which is about `k` where influences are normal.
-    Where rates are low, most clusters have no marked unit and the few that have make the error.
+    Satterthwaite's, from the fourth moment: `2 S2^2 / (S4 - S2^2 / k)`, which is about `k` for normal influences. With
+    low rates, most clusters have no marked unit, and the few others determine the error.
     """
     k = len(influences)
     if k < 2:
@@ -155,10 +155,10 @@ class Share:
     Attributes:
         value: between 0 and 1.
         units: number of units.
-        effective: the number of independent units that would be as sure.
+        effective: number of independent units with the same standard error.
         freedom: degrees of freedom of its standard error, at least 1.
         ids: of the clusters, ascending, shape `(k,)`.
-        influences: how much each cluster moves the share, shape `(k,)`; they add up to 0.
+        influences: influence of each cluster on the share, shape `(k,)`; they add up to 0.
     """
 
     value: float
@@ -170,9 +170,9 @@ class Share:
 
     @classmethod
     def of(cls, tallies: Tallies, *, every_cluster: bool = False) -> Share | None:
-        """The share of marked units in `tallies`; None where there is no unit.
+        """The share of marked units in `tallies`; None if there is no unit.
 
-        Clusters without a unit are left out, unless `every_cluster` keeps them: with an influence of 0, in line with
+        Clusters without a unit are left out, unless `every_cluster` is set: their influence is then 0, aligned with
         other shares of the same clusters.
         """
         some = tallies if every_cluster else tallies.select(tallies.units > 0)
@@ -211,8 +211,8 @@ class Share:
 
 def share_draws(value: float, effective: float, freedom: float, units: int, number: int, generator: Generator) -> Array:
     """Draws of a share of so many units, shape `(number,)`; see `Share`."""
-    worth = np.clip(effective * (generator.chisquare(freedom, number) / freedom), 1.0, units)
-    return generator.beta(value * worth + 0.5, (1.0 - value) * worth + 0.5)
+    drawn = np.clip(effective * (generator.chisquare(freedom, number) / freedom), 1.0, units)
+    return generator.beta(value * drawn + 0.5, (1.0 - value) * drawn + 0.5)
 
 
 @dataclass(frozen=True)
@@ -220,10 +220,10 @@ class DetectorRates:
     """TPR and FPR of a detector, and draws of them, each of shape `(draws,)`.
 
     Attributes:
-        tpr: share of unsupported units that it marks; None where the profile has no unsupported unit.
-        fpr: share of supported units that it marks; None where the profile has no supported unit.
+        tpr: share of unsupported units that it marks; None if the profile has no unsupported unit.
+        fpr: share of supported units that it marks; None if the profile has no supported unit.
         prevalence: share of unsupported units in the profile's data.
-        tpr_draws, fpr_draws, prevalence_draws: empty where the share is None.
+        tpr_draws, fpr_draws, prevalence_draws: empty if the share is None.
     """
 
     tpr: Share | None
@@ -234,7 +234,7 @@ class DetectorRates:
     prevalence_draws: Array
 
     def known(self) -> tuple[Share, Share, Share]:
-        """TPR, FPR and prevalence, where all are known."""
+        """TPR, FPR and prevalence; none of them may be None."""
         assert self.tpr is not None
         assert self.fpr is not None
         assert self.prevalence is not None
@@ -242,11 +242,11 @@ class DetectorRates:
 
 
 def detector_rates(profile: LanguageProfile, *, seed: int, draws: int) -> DetectorRates:
-    """The rates of a profile, whose responses are its clusters (those of one text, where it says which)."""
+    """The rates of a profile, clustered by response (or by text, if the profile names texts)."""
     return _detector_rates(profile.responses, profile.clusters, seed, draws)
 
 
-@lru_cache(256)  # every model of a language asks for the same
+@lru_cache(256)  # the same for every model in a language
 def _detector_rates(
     responses: tuple[tuple[int, int, int, int], ...], clusters: tuple[int, ...], seed: int, draws: int
 ) -> DetectorRates:
@@ -259,17 +259,17 @@ def _detector_rates(
     drawn = [np.zeros(0) if share is None else share.draws(draws, generator) for share in shares]
     defined = [index for index, share in enumerate(shares) if share is not None]
     if defined:
-        order = _together([pairs[index] for index in defined], cluster, draws, generator)
+        order = _correlated_ranks([pairs[index] for index in defined], cluster, draws, generator)
         for index, ranks in zip(defined, order.T, strict=True):
             drawn[index] = np.sort(drawn[index])[ranks]
     tpr, fpr, prevalence = shares
     return DetectorRates(tpr, fpr, prevalence, *drawn)
 
 
-def _together(
+def _correlated_ranks(
     pairs: list[tuple[Counts, Counts]], cluster: Counts, draws: int, generator: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Ranks, shape `(draws, shares)`, of normal variables that are correlated as the shares `part / whole` are."""
+    """Ranks, shape `(draws, shares)`, of normal variables with the correlations of the shares `part / whole`."""
     shares = [Share.of(Tallies(part, whole, cluster), every_cluster=True) for part, whole in pairs]
     influences = np.stack([share.influences for share in shares if share is not None])
     spread = np.sqrt((influences**2).sum(axis=1))

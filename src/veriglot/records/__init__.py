@@ -1,6 +1,6 @@
 """The data model: samples, evidence, spans, annotations, predictions, rates, profiles, and their JSON.
 
-Readers keep keys they do not know in `meta`; writers leave out null. What was not checked is never reported as clean.
+Readers store unknown keys in `meta`; writers leave out null. A text that was not checked is never reported as clean.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class Record(msgspec.Struct, frozen=True):
-    """Base of records: what derives from it is frozen."""
+    """Base of records; subclasses are frozen."""
 
 
 def _check_range(start: int, end: int, what: str) -> None:
@@ -73,7 +73,7 @@ def _check_share(value: float | None, what: str) -> None:
 
 
 class Pointer(Record, omit_defaults=True):
-    """A place in the evidence: which passage, and `[start, end)` in code points of its text."""
+    """A passage of the evidence: its id, and the range `[start, end)` in code points of its text."""
 
     id: str
     start: int
@@ -89,10 +89,10 @@ class Span(Record, omit_defaults=True):
     Attributes:
         start: first code point, counted from 0.
         end: one past the last code point; always greater than `start`.
-        type: a type of the taxonomy that the span belongs to, or None where spans carry no type.
-        confidence: probability between 0 and 1 that the span is what it says, or None where none is known.
-        text: the marked text, for readers; offsets are what counts.
-        evidence: the places in the evidence that the span was held against.
+        type: a type of the span's taxonomy, or None if spans have no type.
+        confidence: probability between 0 and 1 that the span is right, or None if it is not known.
+        text: the marked text, for readers only; the offsets are authoritative.
+        evidence: the passages of the evidence that the span was compared with.
     """
 
     start: int
@@ -113,9 +113,9 @@ class Unit(Record, omit_defaults=True):
     Attributes:
         start, end: half-open and never empty, in code points, counted from 0.
         label: a label of the annotation's taxonomy, such as `supported`.
-        probability: the share of annotators who gave the label, where that is what the source holds (soft labels).
-        evidence: the places in the evidence that the label rests on.
-        counts: how many facts of the unit have which label, where they were counted (Kang et al., Table 5).
+        probability: the share of annotators who gave the label, if the source has soft labels.
+        evidence: the passages of the evidence behind the label.
+        counts: number of the unit's facts with each label, if they were counted (Kang et al., Table 5).
     """
 
     start: int
@@ -136,7 +136,7 @@ class Word(Record, omit_defaults=True):
     Attributes:
         start, end: half-open and never empty, in code points, counted from 0.
         confidence: probability that the word is unsupported.
-        evidence: for a supported word, the places in the evidence that support it.
+        evidence: for a supported word, the passages of the evidence that support it.
     """
 
     start: int
@@ -150,14 +150,14 @@ class Word(Record, omit_defaults=True):
 
 
 class JudgedUnit(Record, omit_defaults=True):
-    """One sentence or atomic fact of a response with the probability (0 to 1) that it holds anything unsupported.
+    """One sentence or atomic fact of a response with the probability (0 to 1) that anything in it is unsupported.
 
     Attributes:
         start, end: half-open and never empty, in code points, counted from 0.
-        kind: `sentence`, or what kind of fact it is: `clause`, `aside`, `date`, `number`, `name`.
+        kind: `sentence`, or the kind of fact: `clause`, `aside`, `date`, `number`, `name`.
         score: probability that the evidence does not support all of it.
-        parts: the places that it is made of, half-open and in order, where other units lie between them; empty where
-            it is all of `[start, end)`.
+        parts: its ranges, half-open and in order, if other units are between them; empty if it is all of
+            `[start, end)`.
     """
 
     start: int
@@ -178,7 +178,7 @@ class JudgedUnit(Record, omit_defaults=True):
 
 
 class Task(StrEnum):
-    """What the response was asked to do."""
+    """The task of the response."""
 
     QA = "qa"
     SUMMARIZATION = "summarization"
@@ -189,21 +189,21 @@ class Task(StrEnum):
 
 
 class Kind(StrEnum):
-    """Who made a label: a person (gold) or a model (silver)."""
+    """The annotator's kind: a person (gold) or a model (silver)."""
 
     HUMAN = "human"
     MODEL = "model"
 
 
 class Evidence(Record, omit_defaults=True):
-    """One passage that the response is held against; in a translation, the source text.
+    """One passage that the response is compared with; for a translation, the source text.
 
     Attributes:
         text: the passage.
-        id: its name inside the sample; `Sample` fills in `p0`, `p1` ... where it is None.
+        id: its name in the sample; `Sample` fills in `p0`, `p1` ... if it is None.
         title: its heading, if any.
-        language: BCP 47 tag of the passage, if it is known; it may differ from the response's.
-        url: where it stands.
+        language: BCP 47 tag of the passage, if known; it may differ from the response's.
+        url: its address.
     """
 
     text: str
@@ -214,7 +214,7 @@ class Evidence(Record, omit_defaults=True):
 
 
 class Generator(Record, omit_defaults=True):
-    """The model that gave a response, with what is needed to ask it again."""
+    """The model that gave a response, with the settings needed to reproduce it."""
 
     name: str
     revision: str | None = None
@@ -223,14 +223,14 @@ class Generator(Record, omit_defaults=True):
 
 
 class Annotation(Record, omit_defaults=True):
-    """What one annotator said of one sample.
+    """One annotator's labels of one sample.
 
     Attributes:
-        annotator: who, by a chosen name ("gold", "annotator_1", "gpt-4").
+        annotator: the annotator's name, chosen freely ("gold", "annotator_1", "gpt-4").
         kind: a person or a model.
-        taxonomy: the name of the taxonomy that types and labels belong to.
-        spans: the marked spans; `()` where the annotator looked and found nothing, None where spans were not asked for.
-        units: labelled units (sentences, facts, tokens), or None where units were not asked for.
+        taxonomy: the name of the taxonomy of types and labels.
+        spans: the marked spans; `()` if the annotator found nothing, None if spans were not annotated.
+        units: labelled units (sentences, facts, tokens), or None if units were not annotated.
         ratings: named ratings, such as `{"fools_reader": 4}`.
         flags: named flags, such as `context_conflict`.
     """
@@ -245,21 +245,21 @@ class Annotation(Record, omit_defaults=True):
 
 
 class Sample(Record, omit_defaults=True):
-    """One response to judge.
+    """One response to check.
 
     Attributes:
-        id: unique inside a file.
-        response: the text to judge; offsets of spans are code points of this text.
-        task: what was asked for.
-        language: BCP 47 tag of the response, or None where it has to be detected.
+        id: unique in a file.
+        response: the text to check; offsets of spans are code points of this text.
+        task: of the response.
+        language: BCP 47 tag of the response, or None to identify it.
         question: the question or prompt, if there was one.
         evidence: the passages, in order; each has an id once the sample exists.
         generator: the model that gave the response.
         annotations: one per annotator.
-        meta: everything else that the source held.
+        meta: everything else in the source.
 
     Raises:
-        TypeError: a passage is no `Evidence`.
+        TypeError: a passage is not an `Evidence`.
         ValueError: two passages share an id, or a span or unit ends beyond the response. Decoding reports it as an
             `InputError` with file, line and field.
     """
@@ -296,7 +296,7 @@ class Sample(Record, omit_defaults=True):
 
     @property
     def evidence_text(self) -> str:
-        """The passages as one text, an empty line between them."""
+        """The passages as one text, separated by empty lines."""
         return "\n\n".join(self.passages)
 
 
@@ -306,7 +306,7 @@ _CHOOSER = "chooser:"
 class Status(StrEnum):
     """Whether the sample was checked, or why not.
 
-    `nothing_to_compare` is what scorers say of a share of nothing: a text without names has none that agree.
+    `nothing_to_compare` is for scorers whose share has denominator 0: a text without names has no agreement of names.
     """
 
     SCORED = "scored"
@@ -318,7 +318,7 @@ class Status(StrEnum):
 
 
 class Verdict(StrEnum):
-    """Whether anything in a response is unsupported. Without status `scored` it is `not_checked`."""
+    """Whether anything in a response is unsupported. `not_checked` unless the status is `scored`."""
 
     SUPPORTED = "supported"
     UNSUPPORTED = "unsupported"
@@ -326,24 +326,24 @@ class Verdict(StrEnum):
 
 
 class Prediction(Record, omit_defaults=True):
-    """One detector's answer for one sample, as plug-ins give and files hold it; `veriglot.Prediction` wraps it.
+    """One detector's prediction for one sample, from plug-ins and in files; `veriglot.Prediction` wraps it.
 
     Attributes:
         id: the sample's id.
         status: `scored`, or why not.
-        detector: name and revision of the detector that judged the sample, such as `grounding@1.0`.
-        score: probability between 0 and 1 that the response holds any unsupported span; None unless scored.
+        detector: name and revision of the detector that made it, such as `grounding@1.0`.
+        score: probability between 0 and 1 that the response has any unsupported span; None unless scored.
         spans: the unsupported spans, in order; None unless scored.
-        words: every word with its confidence, where they were asked for.
-        language: BCP 47 tag that the detector worked in (given or detected).
+        words: every word with its confidence, if requested.
+        language: BCP 47 tag that the detector used (given or identified).
         notes: what a reader of this prediction must know, such as `calibration:default`.
         reason: why the sample was not scored.
         signature: one line that says how the prediction was made.
-        units: the sentences or atomic facts of the response, each with its score, where they were asked for.
-        verdict: the prediction in one word, from the rest; one that is given does not count.
+        units: the sentences or atomic facts of the response, each with its score, if requested.
+        verdict: the prediction in one word, computed from the rest; a given one is ignored.
 
     Raises:
-        ValueError: a scored prediction without spans, or spans or no reason on one that was not scored.
+        ValueError: a scored prediction without spans, or an unscored one with spans or without a reason.
     """
 
     id: str
@@ -361,7 +361,7 @@ class Prediction(Record, omit_defaults=True):
 
     @property
     def asked(self) -> str:
-        """Name and revision of the detector that was asked; it may have handed the sample on to `detector`."""
+        """Name and revision of the detector that was called; it may have passed the sample on to `detector`."""
         parts = (self.signature or "").split("|")
         return next((part.removeprefix(_CHOOSER) for part in parts if part.startswith(_CHOOSER)), self.detector)
 
@@ -379,27 +379,27 @@ class Prediction(Record, omit_defaults=True):
 
 
 class Direction(StrEnum):
-    """Which way a scorer's numbers go."""
+    """Whether a scorer's higher scores are better or worse."""
 
     HIGHER_IS_WORSE = "higher_is_worse"
     HIGHER_IS_BETTER = "higher_is_better"
 
 
 class Score(Record, omit_defaults=True):
-    """One scorer's number for one sample.
+    """One scorer's score for one sample.
 
     Attributes:
         id: the sample's id.
         status: `scored`, or why not.
         scorer: name and revision, such as `top-ngram@1`.
-        value: the number; None unless scored. Its range is the scorer's own, and no probability.
-        parts: the numbers that it was made from, by name.
-        language: BCP 47 tag of the response that the scorer worked with (given or identified).
+        value: the score; None unless scored. Its range is the scorer's own; it is not a probability.
+        parts: the numbers that it was computed from, by name.
+        language: BCP 47 tag of the response that the scorer used (given or identified).
         reason: why the sample was not scored.
         signature: one line that says how the score was made.
 
     Raises:
-        ValueError: a scored one without a finite value, or a value or no reason on one that was not scored.
+        ValueError: a scored one without a finite value, or an unscored one with a value or without a reason.
     """
 
     id: str
@@ -423,14 +423,14 @@ class Score(Record, omit_defaults=True):
 
 @runtime_checkable
 class Detector(Protocol):
-    """Samples in, predictions out: batch first, no state between calls.
+    """Interface of detectors: samples in, predictions out; in batches, without state between calls.
 
-    `predict` gives one prediction per sample, in order. It never raises because of a sample: what it cannot
-    judge comes back with a status other than `scored` and a reason. The result for a sample does not depend
+    `predict` gives one prediction per sample, in order. It never raises because of a sample: one that it cannot
+    check has a status other than `scored` and a reason. The prediction for a sample does not depend
     on the rest of its batch.
 
-    A detector that hands samples on to others names those in its predictions, and itself in their signature, as
-    `chooser:name`; `Prediction.asked` finds it there.
+    A detector that passes samples on to others names those in its predictions, and itself in their signature, as
+    `chooser:name`; `Prediction.asked` reads it from there.
     """
 
     @property
@@ -439,7 +439,7 @@ class Detector(Protocol):
 
     @property
     def taxonomy(self) -> str:
-        """Name of the taxonomy that its span types belong to."""
+        """Name of the taxonomy of its span types."""
 
     @property
     def threshold(self) -> float:
@@ -447,18 +447,18 @@ class Detector(Protocol):
 
     @property
     def signature(self) -> str:
-        """One line that says how its predictions are made."""
+        """One line that says how it makes predictions."""
 
     def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
-        """Judge a batch."""
+        """Predict a batch."""
 
 
 @runtime_checkable
 class Scorer(Protocol):
-    """Samples in, numbers out: like a detector, but with one number a sample, no spans, and no calibration.
+    """Interface of scorers: samples in, scores out; like a detector, but with one number per sample, uncalibrated.
 
-    `score` gives one score per sample, in order. It never raises because of a sample: what it cannot score comes back
-    with a status other than `scored` and a reason. The score of a sample does not depend on the rest of its batch.
+    `score` gives one score per sample, in order. It never raises because of a sample: one that it cannot score has
+    a status other than `scored` and a reason. The score of a sample does not depend on the rest of its batch.
     """
 
     @property
@@ -467,20 +467,20 @@ class Scorer(Protocol):
 
     @property
     def direction(self) -> Direction:
-        """Whether a higher number speaks against a response or for it."""
+        """Whether a higher score is better or worse."""
 
     @property
     def signature(self) -> str:
-        """One line that says how its scores are made."""
+        """One line that says how it makes scores."""
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score a batch."""
 
 
 class Interval(Record, kw_only=True):
-    """The two ends of an interval, of level 0.95 unless its maker was asked for another; None where there is none.
+    """The two ends of an interval, of level 0.95 unless another was requested; None if there is none.
 
-    What inherits it states the number that the interval is of, by the name that its readers know (`r`, `difference`).
+    Subclasses have the value of the interval, under its usual name (`r`, `difference`).
     """
 
     low: float | None = None
@@ -488,7 +488,7 @@ class Interval(Record, kw_only=True):
 
 
 class Estimate(Interval, kw_only=True):
-    """A number with its interval; `value` is None where it is undefined."""
+    """A number with its interval; `value` is None if it is undefined."""
 
     value: float | None
     low: float | None = None
@@ -496,11 +496,11 @@ class Estimate(Interval, kw_only=True):
 
 
 class Estimator(StrEnum):
-    """How a rate is made from what a detector marked.
+    """How a rate is computed from a detector's marks.
 
-    `raw`: the share that was marked. `paper`: raw x precision / recall (mFAVA, equation 1). `label-shift`: from TPR
-    and FPR, which stay when prevalence changes. `em`: the mixture of the profile's confidence distributions that
-    explains the study's best. `ppi`: the marked share, rectified by labels from the study itself.
+    `raw`: the marked share. `paper`: raw x precision / recall (mFAVA, equation 1). `label-shift`: from TPR
+    and FPR, which do not change with prevalence. `em`: the mixture of the profile's confidence distributions that
+    fits the study's best. `ppi`: the marked share, corrected by labels from the study itself.
     """
 
     RAW = "raw"
@@ -511,31 +511,31 @@ class Estimator(StrEnum):
 
 
 class Reliability(StrEnum):
-    """Whether the data support the number."""
+    """Whether a number is reliable."""
 
     OK = "ok"
     UNRELIABLE = "unreliable"
 
 
 class Rate(Record):
-    """One estimate. Shares lie between 0 and 1.
+    """One estimate. Shares are between 0 and 1.
 
     Attributes:
-        model: name of the generator; None where the samples name none.
+        model: name of the generator; None if the samples name none.
         language: BCP 47 tag, or `*` for all together.
-        rate: the estimate; None where there is nothing to estimate from.
+        rate: the estimate; None if there are no data for it.
         low: lower end of the interval; None without one.
         high: upper end of the interval; None without one.
-        estimator: how it was made.
+        estimator: its estimator.
         unit: `char`, `word` or `hf:<tokenizer>`.
-        units: number of units judged.
-        responses: number of responses judged.
-        coverage: responses judged over responses given or, in a study, asked for, between 0 and 1.
+        units: number of units scored.
+        responses: number of responses scored.
+        coverage: responses scored over responses given or, in a study, planned, between 0 and 1.
         status: `ok`, or `unreliable` with a reason.
-        reason: what the data do not support, one sentence for each finding; None where `status` is `ok`.
-        signature: one line that says how the figure was made.
+        reason: why the rate is unreliable, one sentence for each finding; None if `status` is `ok`.
+        signature: one line that says how the figure was computed.
         detector: name and revision of the detector.
-        seed: seed of the responses, where the rate is of one seed; None where it is of all.
+        seed: seed of the responses; None if the rate is over all.
 
     Raises:
         ValueError: `unreliable` without a reason, or `ok` without a rate or with a reason.
@@ -565,7 +565,7 @@ class Rate(Record):
 
 
 CONFIDENCE_BINS = 20
-"""Equal bins on [0, 1] of a profile's confidences: bin k holds k/20 <= c < (k + 1)/20, the last one 1.0 as well."""
+"""Number of equal bins of a profile's confidences on [0, 1]: bin k is k/20 <= c < (k + 1)/20, the last includes 1.0."""
 
 
 class Confusion(NamedTuple):
@@ -580,7 +580,7 @@ class Confusion(NamedTuple):
 class LanguageProfile(Record, omit_defaults=True):
     """Error rates over the responses of one language (or of all).
 
-    A rate whose denominator is zero is None: it was not measured.
+    A rate with denominator 0 is None, since it was not measured.
 
     Attributes:
         tp: unsupported units that were marked.
@@ -590,15 +590,15 @@ class LanguageProfile(Record, omit_defaults=True):
         tpr: tp / (tp + fn).
         fpr: fp / (fp + tn).
         precision: tp / (tp + fp).
-        recall: the same figure as `tpr`, under the name that the field uses beside precision.
+        recall: equal to `tpr`; the name used together with precision.
         prevalence: (tp + fn) / all units.
         responses: the counts of each response, so that it can be resampled without inference.
-        clusters: what each response belongs to, as numbers: responses to one text share one. Empty where each is
+        clusters: cluster number of each response: responses to one text have the same. Empty if each is a cluster of
             its own.
-        confidences: units by confidence, in 20 equal bins on [0, 1], each `[unsupported, supported]`. Empty where the
-            detector gave no confidence of every word.
-        histograms: the same of each response, without its empty bins, each `[bin, unsupported, supported]`, so that
-            they can be resampled. Empty like `confidences`.
+        confidences: units by confidence, in 20 equal bins on [0, 1], each `[unsupported, supported]`. Empty if the
+            detector did not give a confidence for every word.
+        histograms: the same for each response, without empty bins, each `[bin, unsupported, supported]`, for
+            resampling. Empty like `confidences`.
     """
 
     tp: int
@@ -634,7 +634,7 @@ class LanguageProfile(Record, omit_defaults=True):
         confidences: Iterable[tuple[int, int]] = (),
         histograms: Iterable[Iterable[tuple[int, int, int]]] = (),
     ) -> LanguageProfile:
-        """Sum the counts of responses into rates; the rest as the attributes.
+        """Sum the counts of responses into rates; for the other arguments see the attributes.
 
         Without `confidences`, those are summed from `histograms`.
         """
@@ -657,7 +657,7 @@ class LanguageProfile(Record, omit_defaults=True):
 
 
 def _summed(histograms: Iterable[Iterable[tuple[int, int, int]]]) -> tuple[tuple[int, int], ...]:
-    """Units of all responses by confidence; empty where there are none."""
+    """Units of all responses by confidence; empty if there are none."""
     sums = [[0, 0] for _ in range(CONFIDENCE_BINS)]
     for index, unsupported, supported in (cell for cells in histograms for cell in cells):
         sums[index][0] += unsupported
@@ -666,7 +666,7 @@ def _summed(histograms: Iterable[Iterable[tuple[int, int, int]]]) -> tuple[tuple
 
 
 class DataSource(Record, omit_defaults=True):
-    """Which data a profile was measured on: SHA-256, whose labels (`gold`, `silver`, `mixed`), and its name."""
+    """The data of a profile: its SHA-256, the kind of its labels (`gold`, `silver`, `mixed`), and its name."""
 
     sha256: str
     kind: str
@@ -674,7 +674,7 @@ class DataSource(Record, omit_defaults=True):
 
 
 class ErrorProfile(Record, omit_defaults=True):
-    """A detector's error rates at one unit and one threshold.
+    """A detector's error rates for one unit and one threshold.
 
     Attributes:
         unit: `char`, `word` or `hf:<tokenizer>`.
@@ -715,7 +715,7 @@ _decoder = msgspec.json.Decoder()
 
 
 def decode_text(data: bytes) -> str:
-    """The text of UTF-8.
+    """Decode UTF-8.
 
     Raises:
         InputError: it is not valid UTF-8; the message says where.
@@ -728,10 +728,10 @@ def decode_text(data: bytes) -> str:
 
 
 def decode_json(line: bytes | str) -> Any:
-    """Parse one JSON text. Python's `json` writes more than JSON: NaN is read as null, a lone surrogate as U+FFFD.
+    """Parse one JSON text. NaN, which Python's `json` writes, is read as null, a lone surrogate as U+FFFD.
 
     Raises:
-        InputError: it is not valid JSON, or not valid UTF-8; the message says where it broke off.
+        InputError: it is not valid JSON, or not valid UTF-8; the message has the position.
     """
     try:
         return _decoder.decode(line)
@@ -744,10 +744,10 @@ def decode_json(line: bytes | str) -> Any:
 
 
 def from_mapping(data: Any, type_: type[T]) -> T:
-    """Check plain Python data against a record type.
+    """Convert plain Python data to a record type.
 
     Raises:
-        InputError: it does not fit; `field` names the place.
+        InputError: it does not fit; `field` is its path.
     """
     try:
         return msgspec.convert(data, type_)
@@ -756,9 +756,9 @@ def from_mapping(data: Any, type_: type[T]) -> T:
         field = path.removesuffix("`").removeprefix(".")
         if missing := _MISSING.search(detail):
             field, detail = f"{field}.{missing[1]}" if field else missing[1], "it is missing"
-        if named := _NAMED_PLACE.search(detail):  # a check that spans several fields names its own place
+        if named := _NAMED_PLACE.search(detail):  # a check over several fields names its own path
             field, detail = named[1], detail.replace(named[0], "")
-        if wrong := _WRONG_KIND.match(detail):  # in the words of JSON; `str | null` names more than one
+        if wrong := _WRONG_KIND.match(detail):  # in JSON's terms; `str | null` has more than one
             wanted, got = (" or ".join(_KINDS.get(name, name) for name in text.split(" | ")) for text in wrong.groups())
             detail = f"{wanted} is expected, and this is {got}"
         remedy = _REMEDIES.get(re.sub(r"\[\d+\]$", "", field), "")
@@ -768,7 +768,7 @@ def from_mapping(data: Any, type_: type[T]) -> T:
 def sample_from(data: Any) -> Sample:
     """A sample from a decoded JSON object; unknown keys go to `meta`.
 
-    Those inside an object of the sample go there under their path, such as `evidence[0].score`.
+    Unknown keys of nested objects go there under their path, such as `evidence[0].score`.
 
     Raises:
         InputError: a field is missing, of the wrong type, or out of range.
@@ -782,7 +782,7 @@ def sample_from(data: Any) -> Sample:
 
 
 def _unknown_in(data: Any, kind: type[msgspec.Struct], path: str) -> Iterator[tuple[str, Any]]:
-    """The unknown keys of an object or a list of them, and of the objects in it, by path."""
+    """The unknown keys of an object or a list of them, and of nested objects, by path."""
     if isinstance(data, list):
         for index, item in enumerate(data):
             yield from _unknown_in(item, kind, f"{path}[{index}]")

@@ -1,7 +1,7 @@
 """The language table: tags, names, scripts and families of the languages that Veriglot knows.
 
-The data stands beside it. Tags are BCP 47, with the script where a language is written in several: `zh-Hans` and
-`zh-Hant`, `sr-Cyrl` and `sr-Latn`. A bare `zh` or `sr` resolves as CLDR's likely subtags say, to `zh-Hans` and
+The data is in this folder. Tags are BCP 47, with the script if a language is written in several: `zh-Hans` and
+`zh-Hant`, `sr-Cyrl` and `sr-Latn`. A bare `zh` or `sr` resolves by CLDR's likely subtags, to `zh-Hans` and
 `sr-Cyrl`; Cantonese is `yue`.
 """
 
@@ -32,28 +32,28 @@ __all__ = [
 
 
 UNDETERMINED = "und"
-"""The tag of texts whose language is not known."""
+"""The tag of texts in an unknown language."""
 
 _TAG = re.compile(r"[a-z]{2,3}(-[a-z0-9]{1,8})*")
 _RIGHT_TO_LEFT = frozenset({"Arab", "Hebr", "Thaa", "Syrc", "Nkoo", "Adlm", "Rohg"})
-_NEIGHBOURS = packaged(__package__, "neighbours.json", list[set[str]])  # what identification takes for one another
+_CONFUSABLE = packaged(__package__, "neighbours.json", list[set[str]])  # languages that identification confuses
 _INCLUDES = packaged(__package__, "scripts.toml", dict[str, tuple[str, ...]])
 
 
 class Language(msgspec.Struct, frozen=True):
-    """A language as it is written in one script.
+    """A language in one script.
 
     Attributes:
-        tag: BCP 47 tag, with the script where it matters.
+        tag: BCP 47 tag, with the script if needed.
         name: English name.
-        native_name: the language's name in itself.
-        script: ISO 15924 code; `Hans`, `Hant`, `Jpan` and `Kore` where several scripts are written together.
+        native_name: its name in the language itself.
+        script: ISO 15924 code; `Hans`, `Hant`, `Jpan` and `Kore` for several scripts written together.
         direction: `ltr` or `rtl`.
         family: family, and branch in parentheses; in the terms of mFAVA, table 7.
-        word_breaking: what parts words: `spaces`; a `dictionary`, where nothing is written between words; or
-            `characters`, where no dictionary is at hand and syllables are the units (Tibetan).
-        aliases: ISO 639 codes, other names, regional forms and common mistakes that `language` takes for this one.
-        sources: which of the papers that Veriglot stands on cover the language: `mfava` (table 7), `kang` (the
+        word_breaking: how words are separated: by `spaces`; by a `dictionary`, if nothing is written between words; or
+            by `characters`, if there is no dictionary and syllables are the units (Tibetan).
+        aliases: ISO 639 codes, other names, regional forms and common mistakes that `language` resolves to this one.
+        sources: which of the papers behind Veriglot cover the language: `mfava` (table 7), `kang` (the
             languages of its tables), `halluverse` (abstract), `hat` (tables 1 and 2).
     """
 
@@ -69,18 +69,18 @@ class Language(msgspec.Struct, frozen=True):
 
     @property
     def base(self) -> str:
-        """The primary subtag: `zh` for `zh-Hans`. Equal bases are one language in different scripts."""
+        """The primary subtag: `zh` for `zh-Hans`. Languages with the same base differ only in script."""
         return self.tag.partition("-")[0]
 
     @property
     def scripts(self) -> frozenset[str]:
-        """ISO 15924 codes of the scripts that it is written in: `Hang` and `Hani` for `Kore`."""
+        """ISO 15924 codes of its scripts: `Hang` and `Hani` for `Kore`."""
         return frozenset(_INCLUDES.get(self.script, (self.script,)))
 
 
 @cache
 def languages() -> dict[str, Language]:
-    """Every language by tag, in the order of the tags."""
+    """Every language by tag, sorted by tag."""
     return {entry.tag: entry for entry in packaged(__package__, "languages.json", list[Language])}
 
 
@@ -95,13 +95,13 @@ def _by_alias() -> dict[str, Language]:
 
 @cache
 def get_language(name: str) -> Language:
-    """The language of a tag, code or name, in any case: `zh`, `zho`, `Chinese`, `zh_CN`, `cn`, `de-DE`, `Deutsch`.
+    """The language for a tag, code or name, in any case: `zh`, `zho`, `Chinese`, `zh_CN`, `cn`, `de-DE`, `Deutsch`.
 
-    A region or variant that the table does not know is left out (`pt-BR` is `pt`). A script other than the usual one
-    is kept: `uz-Cyrl` is Uzbek, written in Cyrillic.
+    An unknown region or variant is ignored (`pt-BR` is `pt`). A script other than the usual one stays: `uz-Cyrl` is
+    Uzbek, written in Cyrillic.
 
     Raises:
-        UnknownNameError: no such language; the error suggests the nearest. Nothing defaults to English.
+        UnknownNameError: no such language; the message suggests similar names. Nothing defaults to English.
     """
     key = re.split(r"[.@]", name.strip().casefold())[0].replace("_", "-")
     entry = _by_alias().get(key) or _by_alias().get(key.replace("-", " "))
@@ -113,7 +113,7 @@ def get_language(name: str) -> Language:
 
 
 def find_language(name: str) -> Language | None:
-    """The language of a tag, code or name, as `get_language` reads it; None where the table does not know it."""
+    """The language for a tag, code or name, as in `get_language`; None if it is not in the table."""
     try:
         return get_language(name)
     except UnknownNameError:
@@ -121,38 +121,38 @@ def find_language(name: str) -> Language | None:
 
 
 def language_name(tag: str | None) -> str:
-    """The English name of a language tag; the tag itself where the table does not know it."""
+    """The English name of a language tag; the tag itself if it is not in the table."""
     known = find_language(tag) if tag else None
     return known.name if known is not None else (tag or "unknown")
 
 
 @cache
 def tag_of(name: str | None) -> str | None:
-    """The tag that a language is counted under: `zho`, `Chinese` and `zh-CN` are one, and unknown names stay."""
+    """The tag under which a language is counted: `zho`, `Chinese` and `zh-CN` are one, and unknown names stay."""
     entry = None if name is None else find_language(name)
     return name if entry is None else entry.tag
 
 
 def base_tag(tag: str) -> str:
-    """The primary subtag of a tag or name, whether the table knows it or not: `zh` for `zh-Hant`."""
+    """The primary subtag of a tag or name, known or not: `zh` for `zh-Hant`."""
     entry = find_language(tag)
     return entry.base if entry is not None else tag.partition("-")[0]
 
 
-def same_language(first: str, second: str, *, looks: bool = False) -> bool:
-    """Whether two tags are one language, in whatever script: `zh-Hans` and `zh-Hant` are, `zh` and `yue` are not.
+def same_language(first: str, second: str, *, similar: bool = False) -> bool:
+    """Whether two tags are one language, in any script: `zh-Hans` and `zh-Hant` are, `zh` and `yue` are not.
 
     Args:
         first: a BCP 47 tag.
         second: another.
-        looks: whether languages that identification takes for one another, such as `id` and `ms`, count as one.
+        similar: whether languages that identification confuses, such as `id` and `ms`, count as one.
     """
     pair = {base_tag(first), base_tag(second)}
-    return len(pair) == 1 or (looks and any(pair <= group for group in _NEIGHBOURS))
+    return len(pair) == 1 or (similar and any(pair <= group for group in _CONFUSABLE))
 
 
 def _from_tag(key: str) -> Language | None:
-    """The language of a tag with more subtags than the table has, or None."""
+    """The language for a tag with more subtags than the table has, or None."""
     subtags = key.split("-")
     script = next((part.title() for part in subtags[1:] if len(part) == 4 and part.isalpha()), None)
     for length in range(len(subtags) - 1, 0, -1):
@@ -163,7 +163,7 @@ def _from_tag(key: str) -> Language | None:
 
 
 def _in_script(entry: Language, script: str) -> Language | None:
-    """`entry` written in `script`; None where no language of the table is."""
+    """`entry` written in `script`; None if no language of the table uses the script."""
     if script == entry.script or script in entry.scripts:
         return entry
     sibling = languages().get(f"{entry.base}-{script}")
@@ -180,12 +180,12 @@ def _in_script(entry: Language, script: str) -> Language | None:
     )
 
 
-# What translation models call the languages: NLLB and SONAR, M2M-100 and mBART-50 each have codes of their own.
+# Language codes of translation models: NLLB and SONAR, M2M-100 and mBART-50 each have their own.
 
 
 class _TranslationCodes(msgspec.Struct):
     flores200: tuple[str, ...]  # lines of codes
-    flores200_named: dict[str, str]  # those that are not made of an ISO 639 code and a script of our table
+    flores200_named: dict[str, str]  # codes that are not an ISO 639 code and a script of our table
     m2m100: dict[str, str]
     mbart50: dict[str, str]
 
@@ -194,8 +194,8 @@ class _TranslationCodes(msgspec.Struct):
 def translation_codes() -> dict[str, dict[str, str]]:
     """The codes of each family of models, by tag, such as `deu_Latn` for `de`: `nllb`, `m2m100` and `mbart50`.
 
-    Those of `nllb` are FLORES-200's, which SONAR has too. A script that a family does not write the language in is
-    another language here: `sr-Latn` has no code.
+    `nllb` uses the codes of FLORES-200, as SONAR does. A language in a script that a family does not support has no
+    code: `sr-Latn`.
     """
     table = packaged(__package__, "translation_codes.json", _TranslationCodes)
     known = frozenset(code for line in table.flores200 for code in line.split())

@@ -1,4 +1,4 @@
-"""Bases of records; a TOML file that people write, as records: every word is known, or refused with the nearest."""
+"""Bases of records, and TOML settings files as records: unknown keys and values are errors, with similar ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 
 class StrictRecord(Record, forbid_unknown_fields=True):
-    """Base of records that people or programs write for us: a field that is not known is refused."""
+    """Base of records that people or programs write for us: an unknown field is an error."""
 
 
 def read_toml_records(path: Path, kind: type[StructT], what: str) -> StructT:
@@ -45,12 +45,12 @@ def read_toml_records(path: Path, kind: type[StructT], what: str) -> StructT:
 
     Args:
         path: the file.
-        kind: the record of the whole file, its tables as fields.
-        what: what the file is, in a word for messages ("study").
+        kind: the record of the whole file, with its tables as fields.
+        what: the file's purpose, in a word for messages ("study").
 
     Raises:
-        InputError: it is no TOML, or a key or word is unknown (with the nearest that are known), missing or of a wrong
-            kind. Of records, it does not name the file; use `InputError.at`.
+        InputError: it is not TOML; or a key or value is unknown (the message suggests similar ones), missing or of a
+            wrong type. Errors in records do not name the file; use `InputError.at`.
     """
     data = read_toml(path, what)
     _known(data, kind, "", what)
@@ -58,10 +58,10 @@ def read_toml_records(path: Path, kind: type[StructT], what: str) -> StructT:
 
 
 def read_json_record(path: Path, kind: type[StructT], remedy: str) -> StructT:
-    """The one record that a file of JSON holds.
+    """Read a JSON file with one record.
 
     Raises:
-        InputError: there is none, or it holds something else: `remedy` says what would be right.
+        InputError: there is none, or it has other content: `remedy` describes the right one.
     """
     try:
         return from_mapping(decode_json(path.read_bytes()), kind)
@@ -83,20 +83,20 @@ def errors_of(path: Path) -> Iterator[None]:
 
 
 def require(fits: object, message: str, field: str, remedy: str = "") -> None:
-    """Refuse what does not fit.
+    """Raise an error unless `fits` is true.
 
     Raises:
-        InputError: it does not; `field` names the place.
+        InputError: it is not; `field` is the path of the setting.
     """
     if not fits:
         raise InputError(message, remedy, field=field)
 
 
 def check_ranges(settings: msgspec.Struct, **ranges: tuple[float, float]) -> None:
-    """Refuse a number out of its range, both ends included; None is none.
+    """Raise an error if a number is out of its range (both ends included); None is allowed.
 
     Raises:
-        UsageError: it names the setting.
+        UsageError: names the setting.
     """
     for name, (low, high) in ranges.items():
         value = getattr(settings, name)
@@ -105,16 +105,16 @@ def check_ranges(settings: msgspec.Struct, **ranges: tuple[float, float]) -> Non
 
 
 def check_placeholders(text: str, known: Iterable[str], needed: Iterable[str], *, field: str) -> None:
-    """Refuse a prompt whose placeholders are not those that are filled in.
+    """Raise an error if a prompt has the wrong placeholders.
 
     Args:
         text: with placeholders such as `{language}`; other braces are doubled.
-        known: what is filled in.
-        needed: what of it the text has to hold.
-        field: where it stands in its file.
+        known: all placeholders that are filled in.
+        needed: required ones.
+        field: path of the prompt in its file.
 
     Raises:
-        InputError: it names every placeholder that is missing, and every one that is unknown.
+        InputError: names every missing placeholder, and every unknown one.
     """
     known = set(known)
     remedy = f"It can hold {_braced(known)}. Write other braces twice: {{{{ and }}}}."
@@ -133,28 +133,28 @@ def _braced(names: Iterable[str]) -> str:
 
 
 def require_unique(names: Iterable[str], field: str) -> None:
-    """Refuse a name that occurs twice."""
+    """Raise an error if a name occurs twice."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     require(not twice, f"{next(iter(twice), None)!r} occurs twice", field, "Give each a name of its own.")
 
 
 def paths_in(folder: Path, paths: str | Iterable[str]) -> list[Path]:
-    """One path or several, which are relative to a folder."""
+    """One path or several, relative to a folder."""
     return [folder / Path(path).expanduser() for path in ((paths,) if isinstance(paths, str) else paths)]
 
 
 def require_files(folder: Path, paths: str | Iterable[str], field: str) -> None:
-    """Refuse a path that leads nowhere."""
+    """Raise an error if a path does not exist."""
     for path in paths_in(folder, paths):
         remedy = "Paths are relative to the folder of the file that names them."
         require(path.exists(), f"there is no file {path}", field, remedy)
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
-    """A file of TOML as plain data; `what` it is stands in messages.
+    """Read a TOML file as plain data; `what` is its purpose, for messages.
 
     Raises:
-        InputError: there is none, or it is no TOML.
+        InputError: there is none, or it is not TOML.
     """
     try:
         return tomllib.loads(path.read_text("utf-8"))
@@ -172,7 +172,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 
 
 def _known(data: Any, kind: Any, path: str, what: str) -> None:
-    """Refuse a key or a word that the records do not know, with the nearest that they do; kinds are left to them."""
+    """Raise an error for an unknown key or value, with similar ones; types are checked by the records."""
     if isinstance(data, list):
         for row in data:
             _known(row, kind, path, what)
@@ -195,7 +195,7 @@ def _known(data: Any, kind: Any, path: str, what: str) -> None:
 
 
 def _record_in(annotation: Any) -> Any:
-    """The record type inside `X`, `X | None` or `tuple[X, ...]`; None where there is none."""
+    """The record type inside `X`, `X | None` or `tuple[X, ...]`; None if there is none."""
     if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
         return annotation
     records = (_record_in(part) for part in get_args(annotation))
@@ -203,7 +203,7 @@ def _record_in(annotation: Any) -> Any:
 
 
 def _choice_in(annotation: Any) -> tuple[str, ...]:
-    """The words of a `Literal` or an enumeration, or of a tuple of them; empty for anything else."""
+    """The values of a `Literal` or an enumeration, or of a tuple of them; empty for other types."""
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
         return tuple(annotation)
     if get_origin(annotation) is Literal:

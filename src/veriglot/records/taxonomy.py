@@ -1,4 +1,4 @@
-"""Taxonomies: named sets of span types, and the mappings between them. The tables are data files beside this one."""
+"""Taxonomies: named sets of span types, and the mappings between them. The tables are data files in this folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["SOURCE_FLAGS", "Taxonomy", "taxonomies", "taxonomy", "taxonomy_with"
 
 
 SOURCE_FLAGS = ("wrong_language", "nonsensical", "spelling_errors", "mixed_languages")
-"""What may be wrong with the source of a translation (HAT, section 3.3). Flags that begin with `source_` say so too."""
+"""Faults of the source of a translation (HAT, section 3.3). Flags that begin with `source_` are such faults too."""
 
 
 class Taxonomy(msgspec.Struct, frozen=True):
@@ -25,9 +25,9 @@ class Taxonomy(msgspec.Struct, frozen=True):
 
     Attributes:
         source: paper and section that define it.
-        types: type name to what it means.
-        flags: flags that an annotation in this taxonomy may carry.
-        clean: the types that mark text as supported, so not as hallucinated.
+        types: type name to its meaning.
+        flags: flags that an annotation in this taxonomy may have.
+        clean: the types that mark text as supported, not as hallucinated.
         name: its name.
     """
 
@@ -41,7 +41,7 @@ class Taxonomy(msgspec.Struct, frozen=True):
         """Return `type_` if it belongs to the taxonomy.
 
         Raises:
-            UnknownNameError: it does not; the error suggests the nearest.
+            UnknownNameError: it does not; the message suggests similar names.
         """
         if type_ not in self.types:
             raise UnknownNameError(f"type in the taxonomy {self.name!r}", type_, self.types)
@@ -51,7 +51,7 @@ class Taxonomy(msgspec.Struct, frozen=True):
         """The type of `other` for each type of this taxonomy; a type without a counterpart is absent.
 
         Raises:
-            UnknownNameError: `other` is no taxonomy.
+            UnknownNameError: `other` is not a taxonomy.
             UsageError: no mapping is defined between the two.
         """
         if taxonomy(other).name == self.name:
@@ -84,10 +84,10 @@ def taxonomies() -> dict[str, Taxonomy]:
 
 
 def taxonomy(name: str) -> Taxonomy:
-    """The taxonomy of that name.
+    """The taxonomy with that name.
 
     Raises:
-        UnknownNameError: there is none; the error suggests the nearest.
+        UnknownNameError: there is none; the message suggests similar names.
     """
     try:
         return taxonomies()[name]
@@ -96,6 +96,6 @@ def taxonomy(name: str) -> Taxonomy:
 
 
 def taxonomy_with(types: Iterable[str]) -> str | None:
-    """The first taxonomy that has all of these types; None where none has."""
+    """The first taxonomy that has all of these types; None if there is none."""
     wanted = set(types)
     return next((name for name, entry in taxonomies().items() if wanted <= entry.types.keys()), None)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 from rich.text import Text
 
-from veriglot.bench.figures import SURE_TEXTS
+from veriglot.bench.figures import RELIABLE_TEXTS
 from veriglot.bench.leaderboard import winner
 from veriglot.errors import UnknownNameError
 from veriglot.metrics.estimate import MEAN, too_few
 from veriglot.metrics.measures import TYPES
 from veriglot.plugins import packaged
 from veriglot.records.languages import language_name
-from veriglot.report.bench_findings import FEW, SEEN, few_texts, findings, reading, taken
+from veriglot.report.bench_findings import FEW, SEEN, few_texts, findings, reading, tuning_share
 from veriglot.report.bench_tables import ALL, Board, Row, View, bench_tables
 from veriglot.report.pages import Fold, Part, Section, macro, markdown_report, write_report
 from veriglot.report.tables import Cell, Table, as_json
@@ -50,14 +50,14 @@ _NOTHING = Cell("–", kind="absent")
 
 
 def _ends(low: float | None, high: float | None, texts: int, *, percent: bool = False) -> str:
-    """An interval over so many texts, with its mark where they are few; empty for none, or of too few."""
+    """An interval over so many texts, marked if they are few; empty if there is none."""
     if low is None or high is None or too_few(texts) is not None:
         return ""
     shown = f"{100 * low:.0f}, {100 * high:.0f}" if percent else f"{number(low)}, {number(high)}"
-    return f"[{shown}]{FEW if texts < SURE_TEXTS else ''}"
+    return f"[{shown}]{FEW if texts < RELIABLE_TEXTS else ''}"
 
 
-# What people read: cells of text with their intervals, for the pages and the terminal.
+# For people: cells of text with their intervals, for the pages and the terminal.
 
 
 def board_table(view: View, board: Board) -> Table:
@@ -87,7 +87,7 @@ def _rank_cell(row: Row) -> Cell:
 
 
 def _figure_cell(figure: BenchFigure | None) -> Cell:
-    """A figure with its interval; a page shows under the pointer how many items are behind it."""
+    """A figure with its interval; on a page its number of items is a tooltip."""
     if figure is None or figure.value is None:
         return Cell("–", kind="absent", hint=figure.reason if figure is not None else None)
     behind = f"{figure.items:,} items of {figure.clusters:,} texts, {figure.positives:,} positive"
@@ -106,7 +106,7 @@ def _figure_cell(figure: BenchFigure | None) -> Cell:
 
 
 def _win_cell(win: BenchWin | None, texts: int) -> Cell:
-    """A win rate with its interval, which is over so many texts, and what it is counted over."""
+    """A win rate with its interval over so many texts, and its number of cells."""
     if win is None or win.rate is None:
         return _NOTHING
     ties = f", {win.ties} tied" if win.ties else ""
@@ -121,7 +121,7 @@ def _measure_table(view: View, level: str, data: str, *, at: str | None = None) 
     """Every measure of a level on one data set; `at` is `own` for the systems' own thresholds."""
     measures = [name for name in view.measures(level, at) if name != TYPES or view.accuracies(data)]
     rows = []
-    chances: dict[str, tuple[int, float]] = {}  # with the items behind it: a share, if not all are scored, differs
+    chances: dict[str, tuple[int, float]] = {}  # with its number of items: the share differs if not all are scored
     for row in view.board(level).rows:
         figures = [view.figure(level, name, view.at(name, at), data, row.system.name) for name in measures]
         if any(figure is not None for figure in figures):
@@ -171,22 +171,22 @@ def _comparison_table(view: View) -> Table:
     return Table(title, ("system", "data", "level", *_TESTED), rows)
 
 
-def _apart_table(view: View, board: Board) -> Table:
-    """Systems that left something out, on the rows that they and those of the first ranks have."""
-    alone = {row.system.name: row.standing for row in board.apart}
+def _incomplete_table(view: View, board: Board) -> Table:
+    """Systems that left something out, on the rows that they share with those of the first ranks."""
+    alone = {row.system.name: row.standing for row in board.incomplete}
     first = [row.system.name for row in board.ranked if row.standing is not None and row.standing.best == 1]
     rows = []
     for pair in view.pairs(board.level):
         for name, other, sign in ((pair.system, pair.baseline, 1), (pair.baseline, pair.system, -1)):
             standing = alone.get(name)
             if standing is not None and (other in first or not first):
-                turned = pair if sign > 0 else _turned(pair)
+                turned = pair if sign > 0 else _reversed(pair)
                 rows.append((name, standing.left_out or "", other, *_tested(turned)))
     title = "Without a rank for what they left out; differences on the rows that both judged"
     return Table(title, ("system", "left out", "against", *_TESTED), rows)
 
 
-def _turned(pair: BenchComparison) -> BenchComparison:
+def _reversed(pair: BenchComparison) -> BenchComparison:
     difference, low, high = (None if end is None else -end for end in (pair.difference, pair.high, pair.low))
     return structs.replace(pair, system=pair.baseline, baseline=pair.system, difference=difference, low=low, high=high)
 
@@ -213,7 +213,7 @@ def _p(value: float | None) -> str:
 
 
 def _cost_table(view: View) -> Table:
-    """What every cell took."""
+    """The cost of every cell."""
     heads = (
         "system", "data", "level", "status", "coverage", "rows a second", "processor seconds", "model calls", "tokens",
         "money",
@@ -223,7 +223,7 @@ def _cost_table(view: View) -> Table:
 
 
 def _without_dashes(title: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
-    """A table without the columns in which nothing is known."""
+    """A table without empty columns."""
     shown = [index for index, column in enumerate(zip(*rows, strict=True)) if set(column) != {"–"}]
     return Table(title, [heads[index] for index in shown], [tuple(row[index] for index in shown) for row in rows])
 
@@ -242,7 +242,7 @@ def _cost_row(cell: BenchCell) -> tuple[str, ...]:
 
 
 def _reason_table(title: str, heads: Sequence[str], reasons: Iterable[tuple[str, tuple[str, ...]]]) -> Table:
-    """Systems with what is so of each and why; those with one reason in one row."""
+    """Systems with a reason each; those with the same reason in one row."""
     systems: dict[tuple[str, ...], dict[str, None]] = {}
     for system, reason in reasons:
         systems.setdefault(reason, {})[system] = None
@@ -250,7 +250,7 @@ def _reason_table(title: str, heads: Sequence[str], reasons: Iterable[tuple[str,
 
 
 def _missing_table(view: View) -> Table:
-    """Cells without figures, or with figures of a part of the samples, and why."""
+    """Cells without figures, or with figures on a part of the samples, and why."""
     reasons = (
         (c.system, ("all" if c.status == "unavailable" else f"{c.data} ({c.level})", c.status, c.reason or ""))
         for c in view.results.cells
@@ -272,7 +272,7 @@ def _data_table(view: View) -> Table:
     for data in view.results.data:
         test, texts = (sum(counts[index] for counts in data.languages.values()) for index in (0, 1))
         items = "; ".join(f"{level} {data.items[level]:,} ({_unsupported(data, level)})" for level in data.levels)
-        split = f"{data.split} (taken: {taken(data)})" if data.labelled else data.split
+        split = f"{data.split} (taken: {tuning_share(data)})" if data.labelled else data.split
         rows.append(
             (
                 data.name, ", ".join(map(language_name, data.languages)), f"{test:,}", f"{texts:,}", f"{data.dev:,}",
@@ -290,7 +290,7 @@ def _unsupported(data: BenchData, level: str) -> str:
 
 
 def _answer_tables(view: View) -> list[Table]:
-    """What systems said of data without labels, a table for each data set and level."""
+    """Answers of systems on data without labels, a table for each data set and level."""
     rows: dict[tuple[str, str], list[tuple[str, ...]]] = {}
     for a in view.results.answers:
         flagged = f"{number(a.flagged)} {_ends(a.flagged_low, a.flagged_high, a.clusters)}".rstrip()
@@ -309,7 +309,7 @@ _SHOWN_STATISTICS = packaged(__package__, "statistics.toml", dict[str, str])
 
 
 def _statistics_table(view: View) -> Table:
-    """Statistics of the test parts, as HAT's Tables 1 and 2 and HalluVerse25's Table 2 have them."""
+    """Statistics of the test parts, as in HAT's Tables 1 and 2 and HalluVerse25's Table 2."""
     rows = [
         (data.name, *(_statistic(name, data.statistics.get(name)) for name in _SHOWN_STATISTICS))
         for data in view.results.data
@@ -319,14 +319,14 @@ def _statistics_table(view: View) -> Table:
 
 
 def _statistic(name: str, value: float | None) -> str:
-    """A share as a percentage, a ratio or a mean with the digits that it deserves."""
+    """A share as a percentage, a ratio or a mean with a suitable number of digits."""
     if name.endswith("ratio"):
         return number(value, 2)
     return number(value, 1) if name.startswith("mean") else percent(value)
 
 
 def _correlation_tables(view: View, levels: Iterable[str], scope: str = ALL) -> list[Table]:
-    """How what systems say goes together at some levels, in a group of languages."""
+    """Correlations between systems at some levels, in a group of languages."""
     tables = []
     for matrix in view.results.correlations:
         if matrix.level not in levels or len(matrix.systems) < 2 or matrix.scope != scope:
@@ -344,7 +344,7 @@ def _correlation_tables(view: View, levels: Iterable[str], scope: str = ALL) -> 
 
 
 def _pairwise_tables(view: View) -> list[Table]:
-    """Scorers with themselves, pairwise: a table for each data set and level, a row a language."""
+    """Scorers compared with themselves as `pairwise:`: a table for each data set and level, a row per language."""
     rows: dict[tuple[str, str], dict[str, dict[str, BenchFigure]]] = {}
     for figure in view.pairwise:
         rows.setdefault((figure.data, figure.level), {}).setdefault(figure.language, {})[figure.system] = figure
@@ -362,7 +362,7 @@ def _correlation_cell(value: float | None, cells: int) -> Cell:
     return Cell(number(value, 2), value=value, heat=abs(value), hint=f"mean over {cells} cells")
 
 
-# Which types are taken for which.
+# Confusion of types.
 
 
 _HOW_TO_READ = (
@@ -373,7 +373,7 @@ _HOW_TO_READ = (
 
 
 def _type_parts(view: View) -> Iterator[Part]:
-    """The matrices of all languages together, and which detectors' types cannot be held against the data's."""
+    """The matrices of all languages together, and detectors whose types cannot be compared with the data's."""
     yield _HOW_TO_READ
     by_data: dict[str, list[BenchConfusion]] = {}
     for confusion in (c for c in view.results.confusions if c.counts):
@@ -390,7 +390,7 @@ def _type_parts(view: View) -> Iterator[Part]:
 
 
 def _accuracy_table(view: View, data: str) -> Table:
-    """How often a system names each type, in each language."""
+    """Accuracy of each system for each type, in each language."""
     table = view.accuracies(data)
     types = [*sorted({name for figures in table.values() for name in figures} - {ALL}), ALL]
     rows = [
@@ -400,7 +400,7 @@ def _accuracy_table(view: View, data: str) -> Table:
 
 
 def _type_table(confusion: BenchConfusion) -> Table:
-    """One matrix: how many, and which share of the row."""
+    """One matrix: counts, and shares of the row."""
     rows = [
         (name, *(_type_cell(confusion, index, column) for column in range(len(row))), f"{sum(row):,}")
         for index, (name, row) in enumerate(zip(confusion.classes, confusion.counts, strict=True))
@@ -425,7 +425,7 @@ def _type_cell(confusion: BenchConfusion, row: int, column: int) -> Cell:
 
 
 def _type_summary(confusion: BenchConfusion) -> str:
-    """How many are right, and what to know."""
+    """Number of correct ones, and what to know."""
     right = sum(row[index] for index, row in enumerate(confusion.counts))
     whole = sum(map(sum, confusion.counts))
     share = f" ({100 * right / whole:.1f}%)" if whole else ""
@@ -437,12 +437,12 @@ def _type_summary(confusion: BenchConfusion) -> str:
 # The pages.
 
 
-_ERRORS_SHOWN = 5  # of each kind, in each language of a data set
-_LONGEST_SHOWN = 400  # code points of a text
+_ERRORS_SHOWN = 5  # maximum of each kind, in each language of a data set
+_LONGEST_SHOWN = 400  # maximum code points of a text
 
 
 def _error_parts(view: View) -> Iterator[Part]:
-    """The errors of each system on each data set, those first of which it is surest."""
+    """The errors of each system on each data set, the most confident first."""
     yield (
         "What each system took for what it is not: at the threshold tuned on dev, or by its verdict where it gives no"
         f" more. The surest errors come first. The page shows {_ERRORS_SHOWN} of each kind in each language, shortened;"
@@ -467,7 +467,7 @@ def _error_row(error: BenchError) -> tuple[str | Cell, ...]:
 
 
 def _sections(view: View, *, markup: bool) -> Iterator[Section]:
-    """Findings, the leaderboards, what stands behind them; with `markup`, what a page has beyond text too."""
+    """Findings, the leaderboards, and details; with `markup`, also elements that only a page can show."""
     rest = list(_figures(view, markup=markup))
     lead, how = [*findings(view), *few_texts(rest)], reading(view)
     if markup:
@@ -534,8 +534,8 @@ def _level(view: View, level: str) -> Iterator[Part]:
     board = view.board(level)
     yield board_table(view, board)
     yield from _filled(_undefined_table(view, level))
-    yield from _filled(_apart_table(view, board))
-    if pairs := view.pairs(level):  # what ranks follow from
+    yield from _filled(_incomplete_table(view, board))
+    if pairs := view.pairs(level):  # the basis of the ranks
         title = f"Differences in {board.measure} of {level}s between all systems, {_corrected_by(view.results)}"
         rows = [(f"{c.system} − {c.baseline}", *_tested(c), winner(c) or "–") for c in pairs]
         yield Fold("Tests between all systems", [Table(title, ("systems", *_TESTED, "better"), rows)])
@@ -547,14 +547,14 @@ def _level(view: View, level: str) -> Iterator[Part]:
 
 
 def _filled(table: Table) -> list[Table]:
-    """The table, where it has rows."""
+    """The table, if it has rows."""
     return [table] if table.rows else []
 
 
 def write_bench(results: BenchResults, path: str | Path) -> None:
     """Write the leaderboard as one self-contained page.
 
-    The same results give the same bytes. The file appears under its name once it is whole.
+    The same results give the same bytes. The file gets its name only when complete.
 
     Args:
         results: of the bench.
@@ -582,7 +582,7 @@ def bench_document(results: BenchResults, format: str, *, table: str | None = No
     Args:
         results: of the bench.
         format: `markdown` (everything, as a page), `latex` (the leaderboards), `csv` (one table) or `json`.
-        table: which table for `csv`; None for every figure.
+        table: the table for `csv`; None for every figure.
 
     Raises:
         UnknownNameError: no such format, or the bench has no such table.
@@ -605,7 +605,7 @@ def bench_document(results: BenchResults, format: str, *, table: str | None = No
 
 
 def _latex_board(view: View, board: Board) -> str:
-    """A `table*`: values over their intervals, the means that no test shows to be worse than another in bold."""
+    """A `table*`: values over their intervals; means that no test shows to be worse than another are bold."""
     names = [data.name for data in board.data]
     rows = []
     for row in board.rows:
@@ -619,7 +619,7 @@ def _latex_board(view: View, board: Board) -> str:
         caption += (
             f" Ranks are those that tests of all pairs ({_corrected_by(view.results)}) cannot exclude; bold: first."
         )
-    if board.apart:
+    if board.incomplete:
         caption += " Systems without a rank left rows out."
     caption = " ".join([caption, *few_texts(rows)])
     if any(figure is not None and figure.seen for row in board.rows for figure in row.cells.values()):
@@ -638,7 +638,7 @@ def render_bench(results: BenchResults, console: Console) -> None:
         tables += [
             board_table(view, board),
             *_filled(_undefined_table(view, level)),
-            *_filled(_apart_table(view, board)),
+            *_filled(_incomplete_table(view, board)),
         ]
     tables += [table for data in view.data("response") for table in _filled(_accuracy_table(view, data.name))]
     tables += [_type_table(c) for c in results.confusions if c.counts and (c.of, c.language) == ("response", ALL)]

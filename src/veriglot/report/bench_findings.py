@@ -1,7 +1,8 @@
-"""What is said of a bench in words: how to read its tables, who leads, and which differences are beyond chance.
+"""Findings of a bench in words: how to read its tables, who leads, and which differences are significant.
 
-Each sentence follows from the tests that the page shows, and says nothing where they say nothing: a greater mean alone
-is no lead, who left rows out leads nobody, and a comparison on data that one of the two was trained on is no match.
+Each sentence follows from the tests that the page shows, and there is none if the tests show nothing: a greater mean
+alone is no lead, a system that left rows out cannot lead, and comparisons on data that one of the two was trained on
+do not count.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from veriglot.bench.figures import SURE_TEXTS, UNTUNED
+from veriglot.bench.figures import RELIABLE_TEXTS, UNTUNED
 from veriglot.bench.leaderboard import SIGNIFICANT, winner
 from veriglot.metrics.estimate import FEWEST_TEXTS
 from veriglot.report.text_layout import count, number
@@ -18,25 +19,25 @@ if TYPE_CHECKING:
     from veriglot.bench.results import BenchComparison, BenchData
     from veriglot.report.bench_tables import Board, Row, View
 
-__all__ = ["FEW", "SEEN", "few_texts", "findings", "reading", "taken"]
+__all__ = ["FEW", "SEEN", "few_texts", "findings", "reading", "tuning_share"]
 
 
 SEEN = "†"
-"""Stands beside a figure on data that the system was trained on."""
+"""Mark of a figure on data that the system was trained on."""
 
 
 FEW = "‡"
-"""Stands beside an interval over few texts."""
+"""Mark of an interval over few texts."""
 
 
-def taken(data: BenchData) -> str:
-    """How much of a data set thresholds were tuned on, in words: `1 of 15 samples, 7%`."""
+def tuning_share(data: BenchData) -> str:
+    """The part of a data set that thresholds were tuned on, in words: `1 of 15 samples, 7%`."""
     every = data.dev + sum(samples for samples, _ in data.languages.values())
     return f"{data.dev:,} of {every:,} samples, {100 * data.dev / max(every, 1):.0f}%"
 
 
 def _headline(view: View, board: Board) -> str:
-    """One sentence on a leaderboard in which any system has a figure: what the tests below it say of who leads."""
+    """One sentence on a leaderboard in which any system has a figure: what the tests show about who leads."""
     level, ranked = f"{board.level.capitalize()}s", board.ranked
     counted = [row for row in board.rows if row.mean is not None]
     if not counted:
@@ -44,11 +45,11 @@ def _headline(view: View, board: Board) -> str:
         return f"{level}: nobody leads: a system was trained on all data that has figures ({data_names})."
     if len(counted) == 1:
         return f"{level}: only {counted[0].system.name} has figures that count, {board.measure} {_mean(counted[0])}."
-    if not ranked and not board.apart:
+    if not ranked and not board.incomplete:
         return f"{level}: nobody is ranked: these results hold no tests of all pairs. Rerun the bench to make them."
     if not ranked:
         return f"{level}: nobody is ranked: every system left out rows that another judged."
-    apart = _and_list([row.system.name for row in board.apart])
+    apart = _and_list([row.system.name for row in board.incomplete])
     left_out = f"; without a rank, having left rows out: {apart}" if apart else ""
     if len(ranked) == 1:
         return f"{level}: only {ranked[0].system.name} has a rank, {board.measure} {_mean(ranked[0])}{left_out}."
@@ -59,13 +60,13 @@ def _headline(view: View, board: Board) -> str:
 
 
 def _leaders(view: View, board: Board, first: list[Row]) -> str:
-    """Who leads, and by which tests; who shares the first ranks; or that the tests tell nobody apart."""
+    """Who leads, and by which tests; who shares the first ranks; or that no test is significant."""
     ranked = {row.system.name for row in board.ranked}
     tests = [pair for pair in view.pairs(board.level) if {pair.system, pair.baseline} <= ranked]
     top = first[0].system.name
     if not any(map(winner, tests)):
         texts = min(pair.clusters for pair in tests)
-        why = f" (on {texts:,} texts, and under {SURE_TEXTS} no test counts)" if texts < SURE_TEXTS else ""
+        why = f" (on {texts:,} texts, and under {RELIABLE_TEXTS} no test counts)" if texts < RELIABLE_TEXTS else ""
         return f"nobody leads by {board.measure}: the tests tell none of the {len(ranked)} systems apart{why}"
     own = [pair for pair in tests if top in {pair.system, pair.baseline}]
     if len(first) == 1 and all(winner(pair) == top for pair in own):
@@ -93,7 +94,7 @@ def _fair(view: View) -> list[BenchComparison]:
 
 
 def _mean(row: Row) -> str:
-    """The mean of a row, and over how many data sets."""
+    """The mean of a row, and its number of data sets."""
     return number(row.mean) + (f" over {len(row.unseen)} data sets" if len(row.unseen) > 1 else "")
 
 
@@ -102,18 +103,18 @@ def _and_list(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
-# What a reader of a leaderboard must know, in words: how to read it, and who leads by how much.
+# Notes for readers of a leaderboard, in words: how to read it, and who leads by how much.
 
 
 FEW_TEXTS = (
-    f"{FEW} marks intervals over {FEWEST_TEXTS} to {SURE_TEXTS - 1} texts. They are too narrow: in simulations, 65% to"
-    " 94% of them held the truth, not 95%. Trust no interval, test or lead on so few texts."
+    f"{FEW} marks intervals over {FEWEST_TEXTS} to {RELIABLE_TEXTS - 1} texts. They are too narrow: in simulations, 65%"
+    " to 94% of them held the truth, not 95%. Trust no interval, test or lead on so few texts."
     f" Under {FEWEST_TEXTS} texts no interval is given."
 )
 
 
 def few_texts(shown: object) -> list[str]:
-    """The note on the mark of few texts, where any interval of the tables that are shown has it."""
+    """The note on the mark of few texts, if any interval of the tables shown has the mark."""
     return [FEW_TEXTS] * (f"]{FEW}" in repr(shown))
 
 
@@ -121,8 +122,8 @@ _RANKED = (
     "Thresholds are tuned on the dev part of each data set for each system and measure (precision and recall take that"
     " of F1), and never on the test part that figures stand on.",
     "Systems with a rank stand first, the best mean above. Ranks such as 1–3 are those that tests of all pairs,"
-    f" corrected for their number, cannot exclude; under {SURE_TEXTS} texts no test counts. A system that left out rows"
-    " that another judged has no rank, and is compared on the rows that both judged.",
+    f" corrected for their number, cannot exclude; under {RELIABLE_TEXTS} texts no test counts. A system that left out"
+    " rows that another judged has no rank, and is compared on the rows that both judged.",
     "A win or tie is a language of a data set in which no system has more, at two decimals. A dash is a figure that is"
     " undefined or was not measured; it is never a zero.",
 )
@@ -158,7 +159,7 @@ def reading(view: View) -> list[str]:
 
 
 def findings(view: View) -> list[str]:
-    """Who leads at each level, and what of it is beyond chance; what there is where there are no labels."""
+    """Who leads at each level, and which differences are significant; without labels, what the bench shows instead."""
     bare = [each.name for each in view.results.data if not each.labelled]
     sentences = []
     if bare:
@@ -180,11 +181,11 @@ def findings(view: View) -> list[str]:
     return sentences
 
 
-_NAMED = 6  # comparisons that a sentence names
+_NAMED = 6  # maximum number of comparisons in a sentence
 
 
 def _differences(view: View) -> list[str]:
-    """Which comparisons with the baseline have a winner, and who it is; data that one was trained on is no match."""
+    """Which comparisons with the baseline have a winner, and who it is; not on data that one was trained on."""
     baseline = view.results.baseline
     compared = [row for row in _fair(view) if row.adjusted is not None]
     if not compared:
@@ -203,7 +204,7 @@ def _differences(view: View) -> list[str]:
 
 
 def _why(view: View, level: str) -> str:
-    """What most of the undefined figures of the measure that systems are ranked by say of themselves."""
+    """The most frequent reason of undefined figures of the ranking measure."""
     every = view.undefined(level)
     reasons = [reason for reason, _ in Counter(figure.reason for figure in every).most_common() if reason]
     if not reasons:
@@ -211,5 +212,5 @@ def _why(view: View, level: str) -> str:
     if not reasons[0].startswith(f"{UNTUNED}: the development split has no"):
         return f": {reasons[0]}"
     bare = {figure.data for figure in every if figure.reason == reasons[0]}
-    tried = "; of ".join(f"{data.name} {taken(data)}" for data in view.data(level) if data.name in bare)
+    tried = "; of ".join(f"{data.name} {tuning_share(data)}" for data in view.data(level) if data.name in bare)
     return f": {reasons[0]}. Of {tried} were taken for tuning; {_REMEDY}"

@@ -1,4 +1,4 @@
-"""A bench's results arranged for look-up: leaderboards, cells, ranks; and every table as rows of plain values."""
+"""A bench's results for look-up: leaderboards, cells, ranks; and every table as rows of plain values."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Board(NamedTuple):
 
     Attributes:
         level: of the items.
-        measure: what systems are sorted by, in the mean over data that none was trained on.
+        measure: the sort key of systems, as mean over data that no system was trained on.
         at: `tuned`, `own` or None.
         data: data sets that have the level.
-        rows: one a system that gives anything at this level: those with a rank, the best first, then those that left
+        rows: one per system with results at this level: those with a rank, the best first, then those that left
             something out, then those without a figure that counts.
     """
 
@@ -49,26 +49,26 @@ class Board(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What it shows, in words."""
+        """Its title, in words."""
         summary = ITEM_MEASURES[self.measure].summary
         where = {"tuned": ", threshold tuned on dev", "own": ", at the system's own threshold"}.get(self.at or "", "")
         return f"{self.measure} of {self.level}s: {summary}{where}"
 
     @property
     def ranked(self) -> list[Row]:
-        """The rows with a rank: those of systems that left nothing out."""
+        """The rows with a rank: systems that left nothing out."""
         return [row for row in self.rows if row.rank]
 
     @property
-    def apart(self) -> list[Row]:
-        """The rows of systems with figures that count, and without a rank since they left something out."""
+    def incomplete(self) -> list[Row]:
+        """The rows of systems with figures that count, but without a rank, since they left something out."""
         return [row for row in self.rows if row.standing is not None and not row.rank]
 
 
 class Row(NamedTuple):
     """A system on a leaderboard, with its figure on each data set and its win rate over all cells.
 
-    `fair` names the data sets that no system of the bench was trained on; `standing` has its rank over these.
+    `fair` are the data sets that no system of the bench was trained on; `standing` has its rank over these.
     """
 
     system: BenchSystem
@@ -85,7 +85,7 @@ class Row(NamedTuple):
 
     @property
     def unseen(self) -> list[float]:
-        """The values that `mean` is taken over."""
+        """The values in `mean`."""
         figures = (figure for data, figure in self.cells.items() if data in self.fair)
         return [figure.value for figure in figures if figure is not None and figure.value is not None]
 
@@ -103,8 +103,8 @@ class View:
 
     Attributes:
         results: the results.
-        pairwise: figures of scorers that are in the bench as `pairwise:` too.
-        levels: those that any labelled data set was judged at, so that there is something to rank by.
+        pairwise: figures of scorers that are also in the bench as `pairwise:`.
+        levels: those of the labelled data sets, so that systems can be ranked.
     """
 
     def __init__(self, results: BenchResults) -> None:
@@ -129,11 +129,11 @@ class View:
         return self._wins.get((level, measure, at, scope, system))
 
     def data(self, level: str) -> tuple[BenchData, ...]:
-        """The data sets with labels that were judged at a level."""
+        """The labelled data sets that were scored at a level."""
         return tuple(data for data in _labelled(self.results) if level in data.levels)
 
     def at(self, measure: str, wanted: str | None = None) -> str | None:
-        """How a measure is taken: at tuned thresholds, or those wanted, where it takes one; of spans at their own."""
+        """The threshold of a measure: the tuned or requested one, if the measure needs one; for spans their own."""
         if measure in SPAN_MEASURES:
             return "own"
         return (wanted or "tuned") if measure in AT_THRESHOLD else None
@@ -143,7 +143,7 @@ class View:
         return self.results.ranking.get(level, self.results.rank_by)
 
     def measures(self, level: str, at: str | None = None) -> tuple[str, ...]:
-        """The measures of a level: at own thresholds those that take one, and those of spans at level `word`."""
+        """The measures of a level: at own thresholds those that need one, and those of spans at level `word`."""
         every = self.results.measures[level]
         if at != "own":
             return every
@@ -167,11 +167,11 @@ class View:
         return Board(level, measure, at, data, tuple(rows))
 
     def pairs(self, level: str) -> list[BenchComparison]:
-        """Every two systems of a level, in the mean over data that none was trained on."""
+        """Every two systems of a level, by the mean over data that none was trained on."""
         return [pair for pair in self.results.pairs if pair.level == level]
 
     def texts(self, level: str, scope: str) -> int:
-        """How many texts the win rates of a scope are drawn from: those of its cells that no system was trained on."""
+        """Number of texts resampled for the win rates of a scope: those of its cells that no system was trained on."""
         members = self.results.groups.get(scope, ())
         return sum(
             texts
@@ -182,7 +182,7 @@ class View:
         )
 
     def accuracies(self, data: str) -> dict[tuple[str, str], dict[str, BenchFigure]]:
-        """System (the best first) and language to how often it names types: by type, and of all under `ALL`."""
+        """System (the best first) and language to its accuracy of types: for each type, and for all under `ALL`."""
         order = [row.system.name for row in self.board("response").rows] if "response" in self.levels else []
         parts = [(f, *f.measure.partition(":")[::2]) for f in self.results.figures if f.data == data and f.items]
         result: dict[tuple[str, str], dict[str, BenchFigure]] = {}
@@ -203,13 +203,13 @@ def _labelled(results: BenchResults) -> list[BenchData]:
 
 
 def _group(row: Row) -> int:
-    """Systems with a rank come first, then those that left something out, then those without figures that count."""
+    """The order of groups: systems with a rank, those that left something out, those without figures that count."""
     if row.mean is None:
         return 2
     return int(row.standing is not None and not row.rank)
 
 
-# What programs read: every table as rows of plain values.
+# For programs: every table as rows of plain values.
 
 
 _FIELDS = packaged(__package__, "bench_tables.toml", dict[str, dict[str, str]])
@@ -245,7 +245,7 @@ def bench_tables(results: BenchResults) -> dict[str, Table]:
 
 
 def _board_rows(board: Board) -> Table:
-    """A leaderboard: a row a system, its ranks, value and interval of each data set, mean and win rate."""
+    """A leaderboard: a row per system, its ranks, value and interval for each data set, mean and win rate."""
     columns = ["best_rank", "worst_rank", "system", "kind"]
     for data in board.data:
         columns += [data.name, f"{data.name}_low", f"{data.name}_high", f"{data.name}_seen", f"{data.name}_texts"]
@@ -266,7 +266,7 @@ def _board_rows(board: Board) -> Table:
 
 
 def _languages(view: View) -> Table:
-    """The ranking measure of every language: what win rates are counted over."""
+    """The ranking measure in every language: the cells of the win rates."""
     ranks = {level: view.rank_by(level) for level in view.levels}
     figures = (f for f in view.results.figures if f.measure == ranks.get(f.level) and f.language != MEAN)
     names = list(dict.fromkeys(ranks.values()))
@@ -279,7 +279,7 @@ def _languages(view: View) -> Table:
 
 
 def _type_accuracy(view: View) -> Table:
-    """How often each type is named (HalluVerse25, Table 3), and of how many responses it is not (Table 4)."""
+    """Accuracy of each type (HalluVerse25, Table 3), and the number of errors (Table 4)."""
     rows = [
         (system, f.data, tag, type_, f.value, f.low, f.high, f.items, f.items - f.positives, f.clusters, f.seen)
         for data in view.data("response")
@@ -302,7 +302,7 @@ def _correlations(view: View) -> Table:
 
 
 def _types(view: View) -> Table:
-    """Every matrix, by language too, a row a cell; a row without counts says why there are none."""
+    """Every matrix, also by language, a row per cell; a row without counts has the reason."""
     columns = "system data language of taxonomy type answer count share left_out seen reason signature"
     rows = []
     for c in view.results.confusions:

@@ -1,7 +1,7 @@
 """Charts as data: axes, the steps of the heat scale, marks and points; `macros.html` draws them.
 
 Charts are SVG in percentages of their width, without a view box, so that text keeps its size on every screen and on
-paper. A chart of rows is a table: it reads aloud, prints, copies and reflows like one.
+paper. A chart of rows is an HTML table: screen readers, printing, copying and reflowing work.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Axis", "HeatScale", "Mark", "Point", "Strip", "share_chart", "strip_
 _ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
 _STEPS = 10
 _NOTHING = 1e-9
-"""What is less than this is drawn as nothing: no rate is known so well."""
+"""Smaller values are drawn as 0: no rate is that precise."""
 
 
 class Axis(NamedTuple):
@@ -40,7 +40,7 @@ class Axis(NamedTuple):
 
     @classmethod
     def of(cls, values: Iterable[float], *, count: int = 6) -> Axis:
-        """An axis that holds all values and zero, with at most about `count` ticks."""
+        """An axis that includes all values and zero, with about `count` ticks at most."""
         numbers = [0.0, *values]
         low, high = min(numbers), max(numbers) if len(numbers) > 1 else 1.0
         if high - low < _NOTHING:
@@ -51,32 +51,32 @@ class Axis(NamedTuple):
         return cls(ticks[0], ticks[-1], ticks)
 
     def at(self, value: float, *, upwards: bool = False) -> str:
-        """Where a value lies, as a percentage; a value beyond the axis lies at its end."""
+        """The position of a value, as a percentage; a value beyond the axis is at its end."""
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
         return f"{100 * (1 - share if upwards else share):.2f}%"
 
     def length(self, low: float, high: float) -> str:
-        """How long `[low, high]` is, as a percentage of the axis."""
+        """The length of `[low, high]`, as a percentage of the axis."""
         first, last = (min(max(value, self.low), self.high) for value in (low, high))
         return f"{100 * (last - first) / (self.high - self.low):.2f}%"
 
     def percent(self, value: float) -> str:
-        """A tick of an axis of shares, with the digits that its ticks need: `5%`, `2.5%`."""
+        """A tick label of an axis of shares, with as many digits as its ticks need: `5%`, `2.5%`."""
         step = 100 * (self.ticks[1] - self.ticks[0])
         digits = next(digits for digits in range(5) if abs(step * 10**digits - round(step * 10**digits)) < 1e-6)
         return f"{100 * value:.{digits}f}%" if value else "0%"
 
     def plain(self, value: float) -> str:
-        """A tick of an axis of plain numbers."""
+        """A tick label of an axis of plain numbers."""
         return f"{value:,.10g}"
 
     def beyond(self, value: float) -> bool:
-        """Whether a value has no place on the axis."""
+        """Whether a value is outside the axis."""
         return not self.low <= value <= self.high
 
 
 def _round_step(span: float, count: int) -> float:
-    """The smallest of 1, 2, 2.5 and 5 times a power of ten of which at most `count` fill `span`."""
+    """The smallest of 1, 2, 2.5 and 5 times a power of ten that divides `span` into at most `count` steps."""
     raw = span / count
     power = 10.0 ** floor(log10(raw))
     return next(step * power for step in (*_ROUND, 20.0) if step * power >= raw * (1 - 1e-9))
@@ -87,7 +87,7 @@ class HeatScale(NamedTuple):
 
     Attributes:
         width: of a class.
-        classes: how many there are.
+        classes: number of classes.
     """
 
     width: float
@@ -95,7 +95,7 @@ class HeatScale(NamedTuple):
 
     @classmethod
     def of(cls, rates: Iterable[float]) -> HeatScale:
-        """Classes of a round width that hold every rate: 10 at most, the top one never empty; 0 to 1% for none."""
+        """Classes of a round width for all rates: 10 at most, the top one never empty; 0 to 1% if there is none."""
         high = max(rates, default=0.0)
         if high < _NOTHING:
             return cls(0.01, 1)
@@ -107,19 +107,19 @@ class HeatScale(NamedTuple):
         return self.step_of(min(int(rate / self.width + 1e-9), self.classes - 1))
 
     def step_of(self, index: int) -> int:
-        """The step for a class by its place, 0 for the lowest."""
+        """The step for the class at an index, 0 for the lowest."""
         return round(index * (_STEPS - 1) / max(self.classes - 1, 1)) if self.classes > 1 else _STEPS // 3
 
 
 class Point(NamedTuple):
-    """One point of a scatter: where it lies, what it is, how it looks.
+    """One point of a scatter chart: its position, name and style.
 
     Attributes:
-        x, y: its place.
-        name: what it is, in words.
+        x, y: its position.
+        name: its name, in words.
         shape: `circle`, `diamond`, `square`, `triangle`, `cross` or `plus`.
         slot: a slot of the palette; None for the page's accent.
-        doubtful: drawn hollow: the rate behind it is unreliable.
+        doubtful: drawn hollow: its rate is unreliable.
         label: text beside the point; None for none.
     """
 
@@ -133,14 +133,14 @@ class Point(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """What is drawn in a row of a chart.
+    """An element in a row of a chart.
 
     Attributes:
         kind: `line` and `bar` from `start` to `end`; `tick`, `dot` or the shape of a point at `start`; `estimate`, a
             dot at `start` with its interval.
         start, end: values of the axis.
-        look: classes of the page's style.
-        title: what it is, in words.
+        look: CSS classes.
+        title: its tooltip, in words.
         interval: of an estimate; None for none.
     """
 
@@ -153,7 +153,7 @@ class Mark(NamedTuple):
 
 
 class Strip(NamedTuple):
-    """One row: what it is of, what is drawn, and the figures beside it, one for each column."""
+    """One row: its label, its marks, and its figures, one for each column."""
 
     label: str
     marks: Sequence[Mark]
@@ -174,10 +174,10 @@ def strip_table(
     Args:
         strips: the rows.
         axis: the common axis.
-        caption: what the chart shows.
+        caption: of the chart.
         heads: of the label, the chart and each column of figures.
-        tick: how a value of the axis is written; None for a share.
-        class_: further classes of the table.
+        tick: formats a value of the axis; None for a share.
+        class_: further CSS classes of the table.
     """
     return macro("strips")(strips, axis, caption, heads, tick or axis.percent, class_)
 
@@ -189,12 +189,12 @@ def share_chart(
     caption: str,
     heads: Sequence[str],
 ) -> Markup:
-    """How counts divide, as one bar from 0 to 100% in each row.
+    """Shares of counts, as one bar from 0 to 100% in each row.
 
     Args:
-        rows: a label, the counts by name, and the figures beside the bar.
+        rows: a label, the counts by name, and the figures of the row.
         slots: the slot of the palette for a name.
-        caption: what the chart shows.
+        caption: of the chart.
         heads: of the label, the bars and each column of figures.
     """
     axis = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))

@@ -34,7 +34,7 @@ def _percent(part: float, whole: float) -> str:
 
 
 class _View:
-    """A report with the names of its files cut to what tells them apart."""
+    """A report with file names shortened to their distinct parts."""
 
     def __init__(self, report: CheckReport) -> None:
         self.report = report
@@ -56,7 +56,7 @@ class _View:
         return f"Check of {count(len(self.report.files), 'file')} with {count(samples, 'sample')}"
 
     def summary(self) -> str:
-        """How much was found, by level."""
+        """Number of findings, by level."""
         levels = [summary.level for summary in self.report.findings]
         parts = [count(levels.count(level), level) for level in _LEVELS if level in levels]
         summary = f"{count(len(levels), 'kind')} of finding ({', '.join(parts)})" if parts else "nothing found"
@@ -64,7 +64,7 @@ class _View:
         return f"{summary}; {count(passed, 'check')} found nothing, {left} not made"
 
     def findings(self) -> list[Finding]:
-        """What was found, errors first."""
+        """The findings, errors first."""
         return sorted(self.report.findings, key=lambda finding: _LEVELS.index(finding.level))
 
     def headline(self, finding: Finding) -> str:
@@ -74,7 +74,7 @@ class _View:
         return f"{checks()[finding.check].title}: {about}{whole} ({_percent(finding.count, finding.of)})"
 
     def where(self, finding: Finding) -> str:
-        """The files that have most of it by share, in one line."""
+        """The files with the largest shares of it, in one line."""
         shares = sorted(finding.files, key=lambda path: -finding.files[path] / max(1, finding.of_files[path]))
         named = [f"{self.file(p)} {_percent(finding.files[p], finding.of_files[p])}" for p in shares]
         return shortened(named, 4)
@@ -92,14 +92,14 @@ class _View:
         )
 
     def examples(self, finding: Finding) -> Iterator[tuple[str, ...]]:
-        """Where each example is, what is wrong, and the text where there is any."""
+        """The position of each example, what is wrong, and the text if there is any."""
         for example in finding.examples:
             location = example.id or (f"line {example.line}" if example.line else "")
             parts = (f"{self.file(example.file)} {location}".strip(), example.detail, example.text)
             yield tuple(part for part in parts if part)
 
     def cleaning(self, finding: Finding) -> str:
-        """What a cleaned copy does."""
+        """What the cleaned copy changes for it."""
         return {"leave out": "left out", "repair": "repaired, else left out", "keep": "kept"}[finding.cleaning]
 
     def grids(self) -> dict[str, Table]:
@@ -182,7 +182,7 @@ class _View:
         yield "unread", Table("Files left aside", ("file", "why"), rows)
 
     def by_file(self, finding: Finding) -> Table:
-        """One finding, file by file."""
+        """One finding, by file."""
         rows = [
             (self.file(path), f"{count:,}", f"{finding.of_files[path]:,}", _percent(count, finding.of_files[path]))
             for path, count in finding.files.items()
@@ -190,7 +190,7 @@ class _View:
         return Table(checks()[finding.check].title, ("file", "count", f"of {finding.unit}s", "share"), rows)
 
     def cleaned(self) -> list[str]:
-        """What became of the cleaned copy, in sentences; empty where none was written."""
+        """The outcome of the cleaned copy, in sentences; empty if none was written."""
         copy = self.report.cleaned
         if copy is None:
             return []
@@ -242,13 +242,13 @@ def _sections(view: _View, grids: dict[str, Table]) -> Iterator[Section]:
 
 
 def check_markdown(report: CheckReport) -> str:
-    """Everything that was found, as a page."""
+    """All findings, as a page."""
     view = _View(report)
     return markdown_report(view.title(), _sections(view, view.grids()), report.signature, lead=f"{view.summary()}.")
 
 
 def write_check(report: CheckReport, path: str | Path) -> None:
-    """Write what was found as one self-contained page; the same report gives the same bytes.
+    """Write the findings as one self-contained page; the same report gives the same bytes.
 
     Raises:
         OSError: the file cannot be written.
@@ -259,7 +259,7 @@ def write_check(report: CheckReport, path: str | Path) -> None:
     write_report(path, title=view.title(), subtitle=subtitle, sections=list(_sections(view, grids)), tables=grids)
 
 
-# A check on the terminal: each finding with where it is and an example; what was not looked for; the copy.
+# A check on the terminal: each finding with its files and an example; what was not checked; the copy.
 
 
 _TERMINAL_STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold"}
@@ -267,7 +267,7 @@ _EXAMPLES = 2
 
 
 def render_check(report: CheckReport, console: Console) -> None:
-    """Print what was found, errors first."""
+    """Print the findings, errors first."""
     view = _View(report)
     _line(console, f"{view.title()}: {view.summary()}", "bold")
     for finding in view.findings():

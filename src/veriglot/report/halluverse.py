@@ -1,4 +1,4 @@
-"""A set of HalluVerse25's kind as one HTML file: diversity of people, yields, words, reasons and examples."""
+"""Report of a data set like HalluVerse25 as one HTML file: diversity of people, yields, words, reasons, examples."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["write_set"]
 
 
-_SHOWN = 20  # categories; those that are rarer are one line
-_GAP = 0.12  # of a span of years, between two bars
+_SHOWN = 20  # maximum number of categories; rarer ones share one line
+_GAP = 0.12  # gap between two bars, as a share of their width
 _SPREADS = (
     ("professions", "professions", "Professions", "Profession"),
     ("citizenships", "countries", "Countries of citizenship", "Country"),
@@ -30,7 +30,7 @@ _SPREADS = (
 
 
 def write_set(summary: Summary, name: str, path: str | Path) -> None:
-    """Write what came of a set as one self-contained page; the same summary gives the same bytes.
+    """Write the report of a set as one self-contained page; the same summary gives the same bytes.
 
     Args:
         summary: of the set.
@@ -71,7 +71,7 @@ def _html(name: str, *values: Any) -> Markup:
     return macro(name, "halluverse.html")(*values)
 
 
-# Bars: of counts by type and category as rows of a table, of years of birth as a histogram.
+# Bars: counts by type and category as rows of a table, years of birth as a histogram.
 
 
 def _counts(numbers: Iterable[int]) -> Axis:
@@ -96,7 +96,7 @@ def _yield_chart(summary: Summary, types: Sequence[str]) -> Markup:
 
 
 def _spread_sections(summary: Summary, tables: dict[str, Table]) -> Iterator[Section]:
-    """The people of each category; those that are rarest stand in the table alone."""
+    """The people of each category; the rarest are only in the table."""
     for name, which, title, head in _SPREADS:
         spread: Spread = getattr(summary.set, which)
         if not spread.categories:
@@ -119,18 +119,18 @@ def _spread_sections(summary: Summary, tables: dict[str, Table]) -> Iterator[Sec
 
 
 def _birth_chart(name: str, births: Births) -> Markup | None:
-    """The histogram of the years of birth; None where no two people are in one span."""
+    """The histogram of the years of birth; None if no two people are in one bin."""
     if max(span.people for span in births.spans) < 2:
         return None
     first, last, width = births.spans[0].start, births.spans[-1].start, births.spans[0].years
-    every = max(1, round((last + width - first) / width / 7))  # a tick for so many spans, about eight in all
+    every = max(1, round((last + width - first) / width / 7))  # bins per tick, for about eight ticks
     x = Axis(first, last + width, tuple(range(first, last + width + 1, every * width)))
     y = _counts(span.people for span in births.spans)
     return _html("birth_chart", births.spans, x, y, _GAP, _year, _births_text(name, births))
 
 
 def _year(year: float) -> str:
-    """A year as people write it: Wikidata's -43 is 44 BC."""
+    """A year as text: Wikidata's -43 is 44 BC."""
     return str(int(year)) if year > 0 else f"{1 - int(year)} BC"
 
 
@@ -143,7 +143,7 @@ def _births_text(name: str, births: Births) -> str:
     )
 
 
-# The tables of a set: yields by language and type, words, reasons, and how diverse its people are.
+# The tables of a set: yields by language and type, words, reasons, and the diversity of its people.
 
 
 _DASH = "–"
@@ -155,7 +155,7 @@ def _rows(summary: Summary) -> list[tuple[str, LanguageSummary]]:
 
 
 def _of_languages(summary: Summary) -> Iterator[tuple[str, Table]]:
-    """What became of pages and sentences, words of the pairs (HalluVerse25, Table 2), and what was not taken."""
+    """Outcomes of pages and sentences, words of the pairs (HalluVerse25, Table 2), and reasons for leaving out."""
     heads = (
         "language", "pages", "used", "facts wanted", "facts", "pairs",
         *(f"{type_}, of those drawn" for type_ in summary.total.types), "balance", "people",
@@ -193,14 +193,14 @@ def _reasons(part: LanguageSummary) -> Iterator[tuple[str, dict[str, int]]]:
 
 
 def _groups(summary: Summary) -> dict[str, Diversity]:
-    """The groups of people that are described, by name."""
+    """The groups of people in the report, by name."""
     given = {"people given": summary.given} if summary.given is not None else {}
     by_language = {language_with_tag(tag): group for tag, group in summary.by_language.items()}
     return {**given, "in the set": summary.set, **(by_language if len(by_language) > 1 else {})}
 
 
 def _of_people(groups: dict[str, Diversity]) -> Iterator[tuple[str, Table]]:
-    """How diverse each group of people is, in figures, and the people of every category in each group."""
+    """Diversity of each group of people, and the people of every category in each group."""
     heads = (
         "people", "number", "of", "known of", "categories", "entropy", "evenness", "effective number", "largest share",
     )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Pages from templates: reports in sections, as HTML or Markdown, and judged samples beside their evidence.
+"""Pages from templates: reports in sections, as HTML or Markdown, and samples with predictions next to their evidence.
 
-A page needs nothing beside it and asks the network for nothing. What its script adds (sorting, saving, filters) hides
-nothing from a reader who has none.
+A page is self-contained and makes no network requests. Without its script, nothing is hidden; the script adds sorting,
+saving and filters.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from veriglot.report.text_layout import (
     count,
     direction,
     excerpt,
-    fits,
     hundredths,
     interval,
+    is_in_passage,
     language_with_tag,
     likelihood,
-    misfits,
+    misplaced_parts,
     note_words,
     percent,
     points,
@@ -58,7 +58,7 @@ __all__ = [
     "fragment",
     "macro",
     "markdown_report",
-    "opened",
+    "open_page",
     "sample_blocks",
     "sample_page",
     "write_html",
@@ -67,8 +67,8 @@ __all__ = [
 
 
 @contextmanager
-def opened(path: str | Path) -> Iterator[TextIO]:
-    """A text file to write a page into; it appears under its name once it is whole. `-` is standard output.
+def open_page(path: str | Path) -> Iterator[TextIO]:
+    """A text file for a page; it gets its name only when complete. `-` is standard output.
 
     Raises:
         OSError: the file cannot be written.
@@ -84,8 +84,8 @@ def opened(path: str | Path) -> Iterator[TextIO]:
 
 
 def _standard_output() -> Iterator[TextIO]:
-    """Standard output as UTF-8 whatever the locale says: the page declares that it is UTF-8."""
-    if not hasattr(sys.stdout, "buffer"):  # redirected to a text in memory
+    """Standard output as UTF-8 in any locale, since the page declares UTF-8."""
+    if not hasattr(sys.stdout, "buffer"):  # redirected to a text stream in memory
         yield sys.stdout
         return
     sys.stdout.flush()
@@ -98,7 +98,7 @@ def _standard_output() -> Iterator[TextIO]:
 
 @cache
 def _templates() -> Environment:
-    """Templates in which whatever is no `Markup` is made printable and escaped, and None is empty."""
+    """Templates in which everything except `Markup` is made printable and escaped, and None is empty."""
     environment = Environment(
         loader=PackageLoader("veriglot.report"),
         autoescape=True,
@@ -123,11 +123,11 @@ def _finalize(value: Any) -> str:
     return value if isinstance(value, Markup) else printable(str(value))
 
 
-_LONG_NAME = 24  # code points, beyond which a name may be broken
+_LONG_NAME = 24  # code points; longer names may be broken
 
 
 def _named(text: str, names: Sequence[str]) -> Markup:
-    """A text in which each of these names keeps its own direction, and is broken only where it is too long."""
+    """A text in which each of these names keeps its own direction, and is broken only if it is too long."""
     pattern = "|".join(map(re.escape, sorted(filter(None, names), key=len, reverse=True)))
     parts = re.split(rf"(?<!\w)({pattern})(?!\w)", text) if pattern else [text]
     marked = (
@@ -147,9 +147,9 @@ def macro(name: str, template: str = "macros.html") -> Callable[..., Markup]:
 def _render(
     template: str, title: str, *, folder: str, scripts: Sequence[str], styles: Sequence[str], **values: Any
 ) -> str:
-    """A whole page. Its policy allows exactly its one script and its one style, by hash, and no request of any kind.
+    """A whole page. Its content security policy allows only its one script and one style, by hash, and no requests.
 
-    The scripts stand in one function scope, so that nothing of the page is global.
+    The scripts are in one function scope, so that the page has no global variables.
     """
     script = f'(function () {{\n"use strict";\n{_assets(folder, scripts)}\n}})();'
     style = _palette_css() + _assets(folder, styles)
@@ -171,9 +171,10 @@ def _hash(text: str) -> str:
 
 @cache
 def _palette_css() -> str:
-    """The palette as custom properties, for light and dark pages; paper is light.
+    """The palette as CSS custom properties, for light and dark pages; print is light.
 
-    A class `slot-NAME` sets `--ink` and `--tint` to the shades of a slot, `heat-N` to those of a step of heat.
+    A class `slot-NAME` sets `--ink` and `--tint` to the shades of a slot, `heat-N` to those of a step of the heat
+    scale.
     """
     light, dark = (_properties(kind) for kind in ("light", "dark"))
     steps = range(len(palette().heat["light"]))
@@ -207,7 +208,7 @@ _encoder = msgspec.json.Encoder()
 def _script_safe(value: Any) -> Markup:
     """JSON without `<`, `>` and `&`, so that no text in it can end the element or open a comment.
 
-    A lone surrogate, which no encoding can carry, becomes U+FFFD; offsets hold.
+    A lone surrogate, which cannot be encoded, becomes U+FFFD; offsets stay valid.
     """
     try:
         data = _encoder.encode(value)
@@ -228,7 +229,7 @@ def _encodable(value: Any) -> Any:
 
 
 class Fold(NamedTuple):
-    """Parts of a section that a page shows when they are asked for."""
+    """Parts of a section in a collapsible block."""
 
     title: str
     parts: Sequence[Part]
@@ -236,11 +237,11 @@ class Fold(NamedTuple):
 
 
 Part = str | list[str] | list[tuple[str, ...]] | Table | Fold | Markup
-"""A paragraph, a list of texts or of texts in parts, a table, a fold, or what a template made."""
+"""A paragraph, a list of texts or of texts in parts, a table, a fold, or the output of a template."""
 
 
 class Section(NamedTuple):
-    """A part of a report: its id in the page's address, heading, name in the navigation, and tables that it saves."""
+    """A part of a report: its id in the page's address, heading, name in the navigation, and tables to download."""
 
     name: str
     title: str
@@ -250,7 +251,7 @@ class Section(NamedTuple):
 
 
 def markdown_report(title: str, sections: Iterable[Section], signature: str, lead: str = "") -> str:
-    """A report as a page of Markdown; markup of its sections is for pages of HTML alone."""
+    """A report as a page of Markdown; leaves out its sections' markup, which is for HTML only."""
     lines = [f"# {escape_markdown(title)}", "", *([escape_markdown(lead), ""] if lead else [])]
     for section in sections:
         lines += [f"## {escape_markdown(section.title)}", "", *_markdown(section.parts, section.title)]
@@ -299,18 +300,18 @@ def write_report(
 ) -> None:
     """Write a report as one self-contained page; the same arguments give the same bytes.
 
-    The file appears under its name once it is whole.
+    The file gets its name only when complete.
 
     Args:
         path: where to write; `-` is standard output.
         title: the heading.
-        subtitle: what stands under it, each on its own.
+        subtitle: texts under the heading.
         sections: the parts.
-        tables: those that can be saved from the page as CSV, by name.
-        texts: further files to save from it, by name.
-        lead: a first section with the id `findings`, without a heading; it comes with the shapes of scatter charts.
-        cells: what the page shows of the cell of a heat map at hand, by its place (column-row).
-        wide: whether the page takes more than the usual width.
+        tables: those that can be downloaded from the page as CSV, by name.
+        texts: further files to download, by name.
+        lead: a first section with the id `findings`, without a heading; it includes the shapes of scatter charts.
+        cells: details of the selected cell of a heat map, by its position (column-row).
+        wide: whether the page is wider than usual.
         public: whether it is the first page of a site (`report.site`), which search engines may list.
 
     Raises:
@@ -324,13 +325,13 @@ def write_report(
         sections=sections, tables=tables, lead=lead, wide=wide, shapes=lead is not None, public=public,
         data=_script_safe({"tables": data} | {name: each for name, each in more.items() if each is not None}),
     )  # fmt: skip
-    with opened(path) as file:
+    with open_page(path) as file:
         file.write(text)
 
 
-# Judged samples. Each becomes two blocks of JSON, which a browser does not run: what the list of samples needs, read
-# when the page opens, and the rest, read when the sample is shown. Offsets stay code points here; the page converts
-# them to its own UTF-16 units.
+# Samples with predictions. Each becomes two blocks of JSON, which a browser does not run: the data of the list of
+# samples, read when the page opens, and the rest, read when the sample is shown. Offsets are in code points; the page
+# converts them to UTF-16 units.
 
 
 def sample_blocks(sample: Sample, prediction: Prediction) -> tuple[Markup, Markup]:
@@ -340,7 +341,7 @@ def sample_blocks(sample: Sample, prediction: Prediction) -> tuple[Markup, Marku
 
 
 def _meanings() -> dict[str, str]:
-    """What each known span type means, in words; where two taxonomies share a name, the first one's."""
+    """The meaning of each known span type, in words; if two taxonomies share a name, the first one's."""
     meaning_of: dict[str, str] = {}
     for table in taxonomies().values():
         for type_, meaning in table.types.items():
@@ -371,12 +372,12 @@ def _listed(sample: Sample, prediction: Prediction) -> dict[str, Any]:
 
 
 def _hundredths(judged: Span | Word) -> int | None:
-    """A confidence in whole hundredths, cut, which is what a threshold on the page goes by."""
+    """A confidence in whole hundredths, rounded down; thresholds on the page use it."""
     return None if judged.confidence is None else hundredths(judged.confidence)
 
 
 def _loose_words(prediction: Prediction) -> Iterator[int | tuple[int, int]]:
-    """The confidence of each word in no span; and with theirs, of each that is surer than the spans around it."""
+    """The confidence of each word in no span, and with its offsets of each word above the spans around it."""
     for word in prediction.words or ():
         around = [_hundredths(s) for s in prediction.spans or () if s.start < word.end and s.end > word.start]
         confidence = _hundredths(word) or 0
@@ -392,7 +393,7 @@ def _shown(sample: Sample, prediction: Prediction) -> dict[str, Any]:
         "signature": prediction.signature,
         "reason": prediction.reason,
         "notes": list(map(note_words, prediction.notes)),
-        "problems": misfits(sample, prediction),
+        "problems": misplaced_parts(sample, prediction),
         "questionDir": direction(sample.question or "", sample.language),
         "evidence": [
             {
@@ -421,7 +422,7 @@ def _shown(sample: Sample, prediction: Prediction) -> dict[str, Any]:
 
 
 def _layers(sample: Sample, prediction: Prediction, passages: dict[str, tuple[int, str]]) -> list[dict[str, Any]]:
-    """Whose marks can be shown: the detector's first, then those of each annotator who marked spans."""
+    """Layers of marks to show: the detector's first, then those of each annotator who marked spans."""
     text, kinds = sample.response, {"human": "person", "model": "model"}
     layers = [
         {"name": prediction.detector, "kind": "detector", "spans": _marks(prediction.spans or (), passages, text)}
@@ -440,18 +441,18 @@ def _marks(spans: Sequence[Span], passages: dict[str, tuple[int, str]], response
 
 
 _WHOLE = 400
-"""Code points up to which a place in the evidence is quoted whole beside its mark."""
+"""Up to so many code points, a pointed passage is quoted whole next to its mark."""
 
 
 def _places(pointers: Iterable[Pointer], passages: dict[str, tuple[int, str]], mark: str) -> list[list[Any]]:
-    """Pointers as passage index, start, end, and of a long place what to quote of it.
+    """Pointers as passage index, start, end, and for a long passage the part to quote.
 
-    Those that lead nowhere are left to `misfits` to name.
+    Invalid ones are left to `misplaced_parts`.
     """
     located = []
     for pointer in pointers:
         index, text = passages.get(pointer.id, (0, None))
-        if text is not None and fits(pointer, len(text)):
+        if text is not None and is_in_passage(pointer, len(text)):
             offsets = [index, pointer.start, pointer.end]
             long = pointer.end - pointer.start > _WHOLE
             located.append([*offsets, excerpt(text, pointer.start, pointer.end, mark=mark).quoted] if long else offsets)
@@ -467,9 +468,9 @@ _SAMPLE_STYLES = ("layout.css", "text.css", "print.css")
 
 
 def write_html(pairs: Iterable[tuple[Sample, Prediction]], path: str | Path, *, title: str) -> int:
-    """Write one self-contained page with every sample beside its evidence.
+    """Write one self-contained page with every sample next to its evidence.
 
-    Memory holds one sample at a time. The file appears under its name once it is whole.
+    Memory holds one sample at a time. The file gets its name only when complete.
 
     Args:
         pairs: each sample with its prediction, in the order to list them.
@@ -477,7 +478,7 @@ def write_html(pairs: Iterable[tuple[Sample, Prediction]], path: str | Path, *, 
         title: the heading of the page.
 
     Returns:
-        How many samples were written.
+        Number of samples written.
 
     Raises:
         InputError: a prediction is paired with a sample of another id.
@@ -489,7 +490,7 @@ def write_html(pairs: Iterable[tuple[Sample, Prediction]], path: str | Path, *, 
     )  # fmt: skip
     head, tail = page.split("<!-- data -->\n")
     written = 0
-    with opened(path) as file:
+    with open_page(path) as file:
         file.write(head)
         for sample, prediction in pairs:
             listed, shown = sample_blocks(sample, prediction)
@@ -501,11 +502,11 @@ def write_html(pairs: Iterable[tuple[Sample, Prediction]], path: str | Path, *, 
 
 
 def fragment(prediction: Prediction, sample: Sample) -> str:
-    """One prediction as a piece of HTML for a notebook: the response with its marks, the evidence beside it.
+    """One prediction as HTML for a notebook: the response with its marks, and the evidence next to it.
 
     Args:
-        prediction: what a detector says.
-        sample: what it says it of.
+        prediction: of a detector.
+        sample: the sample of the prediction.
     """
     spans, tag = prediction.spans or (), prediction.language
     head = prediction.verdict.replace("_", " ")
@@ -522,7 +523,7 @@ def fragment(prediction: Prediction, sample: Sample) -> str:
 
 
 def _run(text: str, marks: Sequence[Span | Pointer], labels: Sequence[str], tag: str | None) -> dict[str, Any]:
-    """A text in pieces, each with the labels of the marks that end with it, and whether it is marked at all."""
+    """A text in pieces, each with the labels of the marks that end with it, and whether it is marked."""
     parts = []
     for start, end, covering in segments(len(text), marks):
         ending = [labels[index] for index in covering if min(marks[index].end, len(text)) == end]
@@ -531,7 +532,7 @@ def _run(text: str, marks: Sequence[Span | Pointer], labels: Sequence[str], tag:
 
 
 class Page(NamedTuple):
-    """A page in parts: its HTML, which names `/page/page.css` and `/page/page.js`, and what belongs into these."""
+    """A page in parts: its HTML, which links `/page/page.css` and `/page/page.js`, and the content of these."""
 
     html: str
     style: str
@@ -539,12 +540,12 @@ class Page(NamedTuple):
 
 
 def sample_page(title: str, form: Markup, data: Mapping[str, Any]) -> Page:
-    """The page of judged samples for a server: a form above, and room for one sample that is drawn when it is there.
+    """The page of a server: a form, and space for one sample with its prediction, drawn when it arrives.
 
     Args:
         title: the heading of the page.
-        form: what stands under the heading.
-        data: what scripts read, as JSON by the id of its element.
+        form: the form under the heading.
+        data: data for the scripts, as JSON by element id.
     """
     nothing = Prediction("response", Status.FAILED, "none", reason="nothing was asked")
     listed, shown = sample_blocks(Sample("response", ""), nothing)

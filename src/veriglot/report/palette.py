@@ -1,11 +1,11 @@
-"""The colour of each span type; the table is the data file beside this one.
+"""The colour of each span type; the table is a data file in this folder.
 
-A slot is a colour with its shades: `ink` (text on the page), `tint` (background behind text, at full confidence) for
-light and dark pages, a background for terminals and the nearest of the 16 ANSI names. Types of the shipped taxonomies
-have fixed slots. Any other type gets one of the spare slots from a hash of its name, so that it keeps its colour from
-run to run.
+A slot is a colour with its shades: `ink` (text on the page), `tint` (background of text, at full confidence) for
+light and dark pages, a background for terminals and the nearest of the 16 ANSI names. Types of the built-in taxonomies
+have fixed slots. Any other type gets one of the spare slots by a hash of its name, so its colour is the same in every
+run.
 
-The heat scale goes from little to much in equal steps of lightness, so that it reads in grey too.
+The heat scale goes from low to high in equal steps of lightness, so that it is also readable in greyscale.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from veriglot.records.settings import Record
 __all__ = ["UNTYPED", "palette", "slot_of"]
 
 UNTYPED = "unsupported"
-"""What a span without a type is called in the views."""
+"""The name of spans without a type in the views."""
 
 
 class _Shades(Record):
@@ -49,7 +49,7 @@ class _Palette(Record):
 
 @cache
 def palette() -> _Palette:
-    """The shipped palette."""
+    """The built-in palette."""
     return packaged(__package__, "palette.json", _Palette)
 
 

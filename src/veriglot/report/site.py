@@ -1,8 +1,8 @@
-"""A folder of static pages that shows many studies and benches: leaderboards, their reports, and files to download.
+"""A static site of several studies and benches: leaderboards, their reports, and files to download.
 
-It needs no server and asks nobody else for anything: put the folder where pages are served. Each board has an address
-of its own, made from its title, and so has each row; a run that is left out later keeps its pages. Boards are not
-added up: studies differ in questions, detectors and units, benches in data.
+It needs no server and makes no requests: put the folder on any web server. Each board has its own address, made from
+its title, and so has each row; pages of a run that is later left out stay. Boards are not combined: studies differ in
+questions, detectors and units, benches in data.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from veriglot.report import bench_tables
 from veriglot.report.bench import board_table, write_bench
 from veriglot.report.bench_findings import few_texts, findings, reading
 from veriglot.report.charts import HeatScale
-from veriglot.report.pages import Fold, Part, Section, macro, opened, write_report
+from veriglot.report.pages import Fold, Part, Section, macro, open_page, write_report
 from veriglot.report.study import ALL, View, leaders, paper_texts, rank_reach, study_tables, write_tables
 from veriglot.report.study_page import write_study
 from veriglot.report.tables import Cell, Table, Value, as_json, write_csv
@@ -39,12 +39,12 @@ __all__ = ["write_site"]
 Results = StudyResults | BenchResults
 
 _BOARD = "board sortable"
-_HEADS = 2  # columns that each part of a board begins with: who, and the rank
+_HEADS = 2  # first columns of each part of a board: name and rank
 _ON_PAPER = 7
 
 
 class Board(NamedTuple):
-    """One run on the site: its results, and the name of its folder, which is in every address of it."""
+    """One run on the site: its results, and the name of its folder, which is part of all its addresses."""
 
     name: str
     results: Results
@@ -56,22 +56,22 @@ class Board(NamedTuple):
 
     @property
     def address(self) -> str:
-        """Of its section on the first page."""
+        """The address of its section on the first page."""
         return f"board-{self.name}"
 
     def link(self, row: str) -> Markup:
-        """A name at the head of a row, which is its own address."""
+        """A name at the start of a row, linked to its own address."""
         return _html("permalink", f"{self.name}.{_address(row)}", row)
 
 
 def write_site(runs: Sequence[Results], folder: str | Path, *, title: str = "Leaderboards") -> list[Path]:
     """Write the site: `index.html`, `leaderboards.csv` and `.json`, and a folder for each run.
 
-    The same results give the same bytes. What else the folder holds stays.
+    The same results give the same bytes. Other files in the folder stay.
 
     Args:
         runs: results of studies and benches, in the order of the boards.
-        folder: where to write; it is made where there is none.
+        folder: where to write; created if it does not exist.
         title: heading of the first page.
 
     Returns:
@@ -92,7 +92,7 @@ def write_site(runs: Sequence[Results], folder: str | Path, *, title: str = "Lea
     sections = [_overview(boards), *(_section(board) for board in boards)]
     write_report(folder / "index.html", title=title, subtitle=subtitle, sections=sections, tables=tables, public=True)
     records = folder / "leaderboards.json"
-    with opened(records) as file:
+    with open_page(records) as file:
         file.write(as_json(tables["leaderboards"].records()))
     return [folder / "index.html", *write_csv(tables, folder), records, *pages]
 
@@ -108,7 +108,7 @@ def _address(text: str) -> str:
 
 
 def _named(runs: Sequence[Results]) -> list[Board]:
-    """Boards with names that no two share, though cases of letters count for nothing."""
+    """Boards with unique names, compared without case."""
     taken: dict[str, int] = {}
     boards = []
     for results in runs:
@@ -130,13 +130,13 @@ def _write_run(board: Board, folder: Path) -> list[Path]:
     else:
         write_bench(board.results, folder / "index.html")
         written = write_csv(bench_tables.bench_tables(board.results), folder / "tables")
-    with opened(folder / "results.json") as file:
+    with open_page(folder / "results.json") as file:
         file.write(as_json(board.results))
     return [folder / "index.html", folder / "results.json", *written]
 
 
 def _overview(boards: Sequence[Board]) -> Section:
-    """What there is, and what each run says first."""
+    """The list of boards, with the main finding of each run."""
     rows = []
     for board in boards:
         results = board.results
@@ -160,7 +160,7 @@ def _overview(boards: Sequence[Board]) -> Section:
 
 
 def _leads(board: Board) -> list[str]:
-    """The sentences that stand above a board."""
+    """The sentences above a board."""
     if isinstance(board.results, StudyResults):
         view = View(board.results)
         return [_html("sentence", text, view.models) for text in leaders(view)]
@@ -168,7 +168,7 @@ def _leads(board: Board) -> list[str]:
 
 
 def _section(board: Board) -> Section:
-    """One board: what it shows, its tables, how to read them, and its files."""
+    """One board: its description, its tables, how to read them, and its files."""
     title = printable(board.results.title)
     folded = [f"{board.name}/index.html", f"{board.name}/results.json"]
     parts: list[Part] = [_leads(board)]
@@ -198,7 +198,7 @@ def _section(board: Board) -> Section:
 
 
 def _for_paper(table: Table) -> Iterator[Table]:
-    """A board, and where it is wider than paper its columns in parts, which are printed in its place."""
+    """A board; if it is wider than paper, also its columns in parts, which are printed instead."""
     first, rest = table.columns[:_HEADS], table.columns[_HEADS:]
     if len(rest) <= _ON_PAPER:
         yield table
@@ -229,13 +229,13 @@ def _study_board(board: Board, view: View) -> Table:
 
 
 def _mean_cell(view: View, model: str) -> Cell:
-    """The mean over the languages that every model has a rate in, which ranks are over."""
+    """The mean over the languages in which every model has a rate; ranks use the same languages."""
     average, shared = view.average(model), view.shared_languages
     values = view.reliable(view.rate(model, tag) for tag in shared)
     if not shared or len(values) < len(shared):
         return Cell("–", kind="absent", hint="no mean over languages that all models have a rate in")
     mean = fmean(values)
-    whole = average is not None and view.unlike_means is None  # else its interval is of other languages
+    whole = average is not None and view.unlike_means is None  # otherwise its interval is over other languages
     ends = interval(average.low, average.high) if average is not None and whole else ""
     return Cell(percent(mean), ends, value=mean, hint=f"over {count(len(shared), 'language')}")
 
@@ -245,13 +245,13 @@ def _rate_cell(view: View, model: str, tag: str, scale: HeatScale) -> Cell:
     if rate is None:
         return Cell("–", kind="absent", hint="not estimated")
     hint = f"{model}, {view.language(tag)}: {count(rate.responses, 'response')}, coverage {percent(rate.coverage, 0)}"
-    if not view.is_sound(rate) or rate.rate is None:
+    if not view.is_reliable(rate) or rate.rate is None:
         return Cell("unreliable", kind="absent", hint=f"{hint}; {rate.reason}")
     heat = (scale.step(rate.rate) + 0.5) / 10
     return Cell(percent(rate.rate), interval(rate.low, rate.high), value=rate.rate, heat=heat, hint=hint)
 
 
-# Every figure of every board, for programs.
+# Every figure of every board, machine-readable.
 
 
 def _rows(boards: Sequence[Board]) -> Table:
@@ -274,7 +274,7 @@ def _study_rows(results: StudyResults) -> Iterator[tuple[Value, ...]]:
         for tag in view.languages:
             rate = view.rate(model, tag)
             if rate is not None:
-                sound = (rate.rate, rate.low, rate.high) if view.is_sound(rate) else (None, None, None)
+                sound = (rate.rate, rate.low, rate.high) if view.is_reliable(rate) else (None, None, None)
                 yield model, "rate", tag, *sound, *ranks.get((model, tag), (None, None)), rate.reason
 
 

@@ -1,6 +1,6 @@
 """A study's results: look-ups, the tables (CSV, JSON, Markdown, LaTeX), and the terminal view.
 
-A rate that is `unreliable` stands in columns of its own, so that nobody who reads the column `rate` takes it for one.
+An `unreliable` rate has its own columns, so that no reader of the column `rate` takes it for a rate.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ = [
 
 
 ALL = "*"
-"""The name that stands for all languages together."""
+"""The name of all languages together."""
 
 FORMATS = ("csv", "json", "markdown", "latex")
 
@@ -59,7 +59,7 @@ class View:
 
     Attributes:
         results: the study's results.
-        models: names of the models, the one that hallucinates least first, those without a mean last.
+        models: names of the models, the lowest rate first, those without a mean last.
         languages: tags, in the same order.
     """
 
@@ -71,7 +71,7 @@ class View:
         self.languages = self._ordered(results.languages)
 
     def _ordered(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Names by their averages, ascending; those without one after them, in their own order."""
+        """Names by their averages, ascending; then those without one, in their original order."""
 
         def key(name: str) -> tuple[bool, float]:
             average = self.average(name)
@@ -81,7 +81,7 @@ class View:
         return tuple(sorted(names, key=key))
 
     def cell(self, model: str, language: str) -> Cell | None:
-        """The cell of one model in one language; None where no response was asked for or given."""
+        """The cell of one model in one language; None if it has no planned or given response."""
         return self._cells.get((model, language))
 
     @property
@@ -91,7 +91,7 @@ class View:
         return (self._cells[pair] for pair in pairs if pair in self._cells)
 
     def rate(self, model: str, language: str, estimator: str | None = None) -> Rate | None:
-        """The rate of a cell by an estimator (None: the study's own); None where there is none."""
+        """The rate of a cell by an estimator (None: the study's own); None if there is none."""
         cell = self.cell(model, language)
         wanted = estimator or self.results.estimator
         return next((rate for rate in cell.rates if rate.estimator == wanted), None) if cell else None
@@ -101,30 +101,30 @@ class View:
         return self._averages.get(name)
 
     @staticmethod
-    def is_sound(rate: Rate | None) -> bool:
-        """Whether a rate may be shown as a plain number: it exists, and the data support it."""
+    def is_reliable(rate: Rate | None) -> bool:
+        """Whether a rate may be shown as a plain number: it exists, and is reliable."""
         return rate is not None and rate.status is Reliability.OK and rate.rate is not None
 
     def reliable(self, rates: Iterable[Rate | None]) -> list[float]:
         """The rates that may be shown as plain numbers, as numbers."""
-        return [rate.rate for rate in rates if rate is not None and self.is_sound(rate) and rate.rate is not None]
+        return [rate.rate for rate in rates if rate is not None and self.is_reliable(rate) and rate.rate is not None]
 
     def figures(self, rates: Iterable[Rate | None]) -> list[float]:
-        """The rates that can stand side by side: reliable ones, and those that only another rate speaks against."""
+        """Comparable rates: reliable ones, and those that are unreliable only because another rate contradicts them."""
         return [
             rate.rate
             for rate in rates
             if rate is not None and rate.rate is not None
-            if self.is_sound(rate) or rate.reason == "; ".join(contradictions(rate))
+            if self.is_reliable(rate) or rate.reason == "; ".join(contradictions(rate))
         ]
 
     def shared_means(self, estimators: Sequence[str], models: Sequence[str]) -> tuple[dict[str, float] | None, int]:
-        """The plain mean of each estimator over the cells where the study's own is reliable, and how many these are.
+        """The mean of each estimator over the cells where the study's own is reliable, and the number of these cells.
 
-        Only cells with a figure by each count; one that the study's own excludes is a figure too. The means are None
-        where there is no such cell.
+        Only cells with a figure by each count, including one that the study's own rate contradicts. The means are None
+        if there is no such cell.
         """
-        cells = [(model, tag) for model in models for tag in self.languages if self.is_sound(self.rate(model, tag))]
+        cells = [(model, tag) for model in models for tag in self.languages if self.is_reliable(self.rate(model, tag))]
         rates = ([self.rate(model, tag, name) for name in estimators] for model, tag in cells)
         complete = [values for values in map(self.figures, rates) if len(values) == len(estimators)]
         if not complete:
@@ -134,12 +134,12 @@ class View:
 
     @staticmethod
     def doubt(rate: Rate) -> str:
-        """What an estimator gave where the data do not support it: `(13.2%?)`."""
+        """An unreliable estimate in parentheses: `(13.2%?)`."""
         return "no estimate" if rate.rate is None else f"({percent(rate.rate)}?)"
 
     def rate_text(self, rate: Rate) -> str:
         """A rate in one line of text: `7.4% [6.1, 8.9]`, `unreliable (13.2%?)`, `unreliable, no estimate`."""
-        if self.is_sound(rate):
+        if self.is_reliable(rate):
             return f"{percent(rate.rate)} {interval(rate.low, rate.high)}".rstrip()
         return f"unreliable{',' * (rate.rate is None)} {self.doubt(rate)}"
 
@@ -152,7 +152,7 @@ class View:
 
     @staticmethod
     def estimator_words(estimator: str) -> str:
-        """What an estimator does, in a few words; the name itself of what is none."""
+        """What an estimator does, in a few words; an unknown name is returned unchanged."""
         return ESTIMATORS[Estimator(estimator)].title if estimator in set(Estimator) else estimator
 
     @cached_property
@@ -163,12 +163,12 @@ class View:
 
     @cached_property
     def unreliable(self) -> tuple[Rate, ...]:
-        """The rates among `own_rates` that are no plain numbers."""
-        return tuple(rate for rate in self.own_rates if not self.is_sound(rate))
+        """The rates among `own_rates` that may not be shown as plain numbers."""
+        return tuple(rate for rate in self.own_rates if not self.is_reliable(rate))
 
     @cached_property
     def by_reason(self) -> dict[str, dict[str, list[Rate]]]:
-        """The unreliable rates by the reason and the model; reasons that differ in numbers only are one."""
+        """The unreliable rates by reason and model; reasons that differ only in numbers are merged."""
         groups: dict[str, dict[str, list[Rate]]] = defaultdict(lambda: defaultdict(list))
         reasons = ((rate.reason or "there is no estimate", rate) for rate in self.unreliable)
         for reason, rates in by_wording(reasons).items():
@@ -178,7 +178,7 @@ class View:
 
     @cached_property
     def contradicted(self) -> dict[str, list[str]]:
-        """The cells (model and language, in words) whose rates exclude each other or their labels, by what is wrong."""
+        """Cells (model and language, in words) whose rates contradict each other or their labels, by contradiction."""
         pairs = (
             (_sentence(reason), f"{rate.model or 'unnamed'} in {self.language(rate.language)}")
             for rate in self.own_rates
@@ -188,20 +188,20 @@ class View:
 
     @cached_property
     def by_labels(self) -> list[Rate]:
-        """The reliable rates by labels of the study itself (`ppi`), where the report's estimator is another."""
+        """The reliable rates by labels of the study itself (`ppi`), if the report's estimator is another."""
         if self.results.estimator == Estimator.PPI:
             return []
         rates = (self.rate(cell.model, cell.language, Estimator.PPI) for cell in self.cells)
-        return [rate for rate in rates if rate is not None and self.is_sound(rate)]
+        return [rate for rate in rates if rate is not None and self.is_reliable(rate)]
 
     @cached_property
     def shared_languages(self) -> tuple[str, ...]:
-        """The languages in which every model that has a reliable rate at all has one: those that ranks are over."""
+        """The languages in which all models with any reliable rate have one; ranks are over these."""
         return tuple(tag for tag in self.languages if self._reliable_in and all(tag in t for t in self._reliable_in))
 
     @property
     def shared_words(self) -> str:
-        """The languages that ranks and the mean of all are over, in words."""
+        """The languages of the ranks and of the overall mean, in words."""
         ranked, every = len(self._reliable_in), "every model"
         if ranked < len(self.models):
             every = f"each of the {ranked} models that have any" if ranked > 1 else "the only model that has any"
@@ -210,7 +210,7 @@ class View:
 
     @cached_property
     def tests(self) -> dict[tuple[str, str], Comparison]:
-        """The comparison of each two models, the lower one first: over languages, or in the only one that both have."""
+        """The comparison of every two models, the lower one first: over languages, or in the only common language."""
         rows: dict[tuple[str, str], list[Comparison]] = defaultdict(list)
         for row in self.results.comparisons:
             rows[row.first, row.second].append(row)
@@ -222,12 +222,12 @@ class View:
         return tests
 
     def is_clear(self, row: Comparison | None) -> bool:
-        """Whether a corrected test tells the two apart."""
+        """Whether the difference is significant after correction."""
         return row is not None and row.p_adjusted < 1 - self.results.confidence and row.difference != 0
 
     @property
     def recommendation(self) -> str:
-        """What to quote where the study has labels of its own responses, in words."""
+        """Which estimate to quote if the study has labels of its own responses, in words."""
         return (
             f"Quote ppi in {count(len(self.by_labels), 'cell')} with labels of the study's own responses: it holds"
             " whatever the detector's errors are here, if the labelled responses were drawn at random."
@@ -235,7 +235,7 @@ class View:
 
     @cached_property
     def unlike_means(self) -> str | None:
-        """That the models' means are not of the same languages, in words; None where they are."""
+        """A warning that the models' means are over different languages; None if they are not."""
         if len(set(self._reliable_in)) < 2:
             return None
         few, many = min(map(len, self._reliable_in)), max(map(len, self._reliable_in))
@@ -250,22 +250,22 @@ class View:
 
     @cached_property
     def _reliable_in(self) -> list[frozenset[str]]:
-        """The languages in which each model's rate is reliable, of the models that have any."""
+        """The languages in which each model's rate is reliable, for models that have any."""
         languages: dict[str | None, set[str]] = {}
         for rate in self.own_rates:
-            if self.is_sound(rate):
+            if self.is_reliable(rate):
                 languages.setdefault(rate.model, set()).add(rate.language)
         return [frozenset(tags) for tags in languages.values()]
 
     @property
     def units(self) -> str:
-        """What is counted, in words: `words`, `characters`, `tokens of NAME`."""
+        """The unit, in words: `words`, `characters`, `tokens of NAME`."""
         unit = self.results.unit
         return {"word": "words", "char": "characters"}.get(unit) or f"tokens of {unit.removeprefix('hf:')}"
 
     @cached_property
     def profiles_agree(self) -> str | None:
-        """How far rates by two profiles agree, in words; None where the study names no second one."""
+        """How far rates by two profiles agree, in words; None if the study has no second one."""
         both = [each for each in self.results.profiles if each.difference is not None]
         if not both:
             return "No rate is reliable by both profiles." if self.results.profiles else None
@@ -295,12 +295,12 @@ class View:
 
     @property
     def all_judged(self) -> bool:
-        """Whether coverage says nothing: every rate is of all the responses."""
+        """Whether every rate is over all responses, so that coverage need not be shown."""
         return all(rate.coverage >= 1 for cell in self.cells for rate in cell.rates)
 
     @property
     def judged_of_planned(self) -> tuple[int, int]:
-        """Responses that the first detector judged, and responses that the design asks for."""
+        """Number of responses that the first detector scored, and of planned ones."""
         coverages = [cell.coverage for cell in self.results.cells]
         return sum(c.statuses.get("scored", 0) for c in coverages), sum(c.planned for c in coverages)
 
@@ -309,7 +309,7 @@ class View:
         return "all languages" if tag == ALL else language_name(tag)
 
     def warnings(self) -> Iterator[tuple[str, str]]:
-        """What to know before the rates are used, each with its kind; `Contradiction` first."""
+        """What to know before using the rates, each with its kind; `Contradiction` first."""
         for reason, cells in self.contradicted.items():
             yield "Contradiction", f"{'; '.join(cells)}: {reason}"
         if self.by_labels:
@@ -328,18 +328,18 @@ class View:
 
 
 def rank_reach(rank: RankInterval) -> str:
-    """The ranks that the data do not exclude: `2`, `1–3`."""
+    """The ranks that the data cannot exclude: `2`, `1–3`."""
     return str(rank.low) if rank.low == rank.high else f"{rank.low}–{rank.high}"
 
 
-# Findings: sentences that the figures and the corrected tests imply, and no more. `tests/report` holds them to it.
+# Findings: sentences that follow from the figures and the corrected tests, and no more. Checked in `tests/report`.
 
 
-_LISTED = 6  # pairs of models that a sentence names
+_LISTED = 6  # maximum number of pairs of models in a sentence
 
 
 def findings(view: View) -> Iterator[str]:
-    """What a study shows, the most important first."""
+    """The findings of a study, the most important first."""
     for reason, cells in view.contradicted.items():
         yield f"Rates contradict each other in {'; '.join(cells)}: {reason}"
     if view.by_labels:
@@ -378,7 +378,7 @@ def _overall_words(view: View) -> str:
 
 
 def leaders(view: View) -> Iterator[str]:
-    """Which model hallucinates least, and which most, as far as ranks and corrected tests agree on it."""
+    """Which model hallucinates least, and which most, if ranks and corrected tests agree."""
     ranks = sorted((rank for rank in view.results.ranks if rank.language == ALL), key=lambda rank: rank.rank)
     if len(ranks) < 2:
         return
@@ -414,11 +414,11 @@ def leaders(view: View) -> Iterator[str]:
                 either = " or ".join([", ".join(rivals[:-1]), rivals[-1]] if len(rivals) > 1 else rivals)
                 yield f"{text}, but the data do not exclude that it is {either}."
         if len(ranks) == 2:
-            return  # what is said of one is said of both
+            return  # with two models, one sentence is enough
 
 
 def _mean_of(view: View, model: str) -> str:
-    """`, 7.4% [6.1, 8.9]`; nothing where means are not of the same languages."""
+    """`, 7.4% [6.1, 8.9]`; empty if means are over different languages."""
     average = view.average(model)
     if view.unlike_means or average is None:
         return ""
@@ -426,7 +426,7 @@ def _mean_of(view: View, model: str) -> str:
 
 
 def _pairs(view: View) -> Iterator[str]:
-    """How many differences are beyond chance, over languages and within them, and which, if these are few."""
+    """How many differences are significant, over languages and within them, and which, if these are few."""
     single = [row for row in view.results.comparisons if row.language != ALL]
     over = [f"{first} less than {second}" for (first, second), row in view.tests.items() if view.is_clear(row)]
     within = [
@@ -538,21 +538,21 @@ def _profile_figures(results: StudyResults) -> Table:
     columns = "model language detector rate low high sd compared_rate compared_low compared_high compared_sd difference"
     rows = [
         (
-            pair.rate.model, pair.rate.language, pair.rate.detector, *_sound_rate(pair.rate), pair.sd,
-            *_sound_rate(pair.compared), pair.compared_sd, pair.difference,
+            pair.rate.model, pair.rate.language, pair.rate.detector, *_reliable_columns(pair.rate), pair.sd,
+            *_reliable_columns(pair.compared), pair.compared_sd, pair.difference,
         )
         for pair in results.profiles
     ]  # fmt: skip
     return Table.named("Rates by the profile and by the compare_profile of a detector", columns, rows)
 
 
-def _sound_rate(rate: Rate) -> tuple[Value, Value, Value]:
-    return (rate.rate, rate.low, rate.high) if View.is_sound(rate) else (None, None, None)
+def _reliable_columns(rate: Rate) -> tuple[Value, Value, Value]:
+    return (rate.rate, rate.low, rate.high) if View.is_reliable(rate) else (None, None, None)
 
 
 def _rate_row(rate: Rate) -> tuple[Value, ...]:
     numbers, nothing = (rate.rate, rate.low, rate.high), (None, None, None)
-    sound = View.is_sound(rate)
+    sound = View.is_reliable(rate)
     return (
         rate.model, rate.language, rate.estimator.value, *(numbers if sound else nothing), rate.status.value,
         rate.reason, *(nothing if sound else numbers), rate.unit, rate.units, rate.responses, rate.coverage,
@@ -561,12 +561,12 @@ def _rate_row(rate: Rate) -> tuple[Value, ...]:
 
 
 def study_table(results: StudyResults, format: str, *, table: str | None = None) -> str:  # noqa: A002  # as in the CLI
-    """One table of a study, or what a format shows where none is named.
+    """One table of a study; or what a format shows by default.
 
     Args:
         results: the study's results.
-        format: `csv` (without a name: `rates`), `json` (without a name: an object with every table), `markdown` or
-            `latex` (without a name: rates, languages by models, as a paper prints them).
+        format: `csv` (default: `rates`), `json` (default: an object with every table), `markdown` or `latex` (default:
+            rates, languages by models, as in papers).
         table: the name of a table: `rates`, `models`, `languages`, `ranks`, `comparisons`, `correlations`, `types`,
             `coverage`, `quality`, `cells`, `replicates`, `profiles`, `settings`, `examples`.
 
@@ -594,7 +594,7 @@ def _records(results: StudyResults, tables: dict[str, Table]) -> dict[str, Any]:
     return {**head, "tables": {name: table.records() for name, table in tables.items()}}
 
 
-# Languages by models, as a paper prints them.
+# Languages by models, as in papers.
 
 
 def _notes(view: View) -> list[str]:
@@ -604,7 +604,7 @@ def _notes(view: View) -> list[str]:
 
 
 def _markdown(view: View) -> str:
-    """Title, table, what is unreliable and why, and the signature."""
+    """Title, table, unreliable rates with reasons, and the signature."""
     caption = (
         f"Share of {view.units} that the evidence does not support, by {view.results.estimator}, with {view.level}"
         " intervals in percentage points and coverage (judged responses over those asked for or given)."
@@ -623,7 +623,7 @@ def _latex(view: View) -> str:
 
 
 def _latex_caption(view: View) -> str:
-    """What a reader of the printed table must know, without a page beside it."""
+    """The notes that the printed table needs without the page."""
     judged, planned = view.judged_of_planned
     responses = [rate.responses for rate in view.own_rates] or [0]
     coverage = sorted(rate.coverage for rate in view.own_rates) or [1.0]
@@ -646,7 +646,7 @@ def write_tables(results: StudyResults, folder: str | Path) -> list[Path]:
 
     Args:
         results: of the study.
-        folder: where to write; it is made where there is none.
+        folder: where to write; created if it does not exist.
 
     Returns:
         The files.
@@ -662,7 +662,7 @@ def write_tables(results: StudyResults, folder: str | Path) -> list[Path]:
 
 
 def paper_texts(results: StudyResults) -> dict[str, str]:
-    """What a paper takes from a study beside its tables, by the name of the file."""
+    """The texts of a study for a paper, in addition to its tables, by file name."""
     methods = "\n\n".join(map(escape_latex, results.methods)).replace(r"\textbar{}", r"\textbar\allowbreak{}")
     references = bibtex(results)
     cited = ",".join(re.findall(r"(?m)^@\w+\{(.+?),", references))
@@ -675,9 +675,9 @@ def paper_texts(results: StudyResults) -> dict[str, str]:
 
 
 def render_study(results: StudyResults, console: Console) -> None:
-    """Print a study; a table that is wider than the console becomes several.
+    """Print a study; a table wider than the console is split into several.
 
-    Without colours nothing is lost: what is unreliable says so.
+    Without colours, unreliable rates are marked in words.
     """
     view = View(results)
     judged, planned = view.judged_of_planned
@@ -708,7 +708,7 @@ def profile_table(view: View) -> Table:
 
     def words(rate: Rate, sd: float | None) -> TableCell:
         text = f"{view.rate_text(rate)}{'' if sd is None else f' ± {points(sd)}'}"
-        return TableCell(text, kind="" if View.is_sound(rate) else "doubtful")
+        return TableCell(text, kind="" if View.is_reliable(rate) else "doubtful")
 
     several = len({each.rate.detector for each in view.results.profiles}) > 1
     rows = [
@@ -738,7 +738,7 @@ def _rate_cell(rate: Rate | None, *, coverage: bool) -> TableCell:
     if rate is None:
         return TableCell("not estimated", kind="absent")
     below = f"\ncov. {percent(rate.coverage, 0)}" * coverage
-    if View.is_sound(rate):
+    if View.is_reliable(rate):
         return TableCell(percent(rate.rate), f"{interval(rate.low, rate.high) or 'no interval'}{below}", kind="strong")
     return TableCell("unreliable", f"{View.doubt(rate)}{below}", kind="doubtful")
 

@@ -1,7 +1,7 @@
-"""A study's results as one HTML file that needs nothing beside it; `templates/study.html` holds the markup.
+"""A study's results as one self-contained HTML file; `templates/study.html` is the template.
 
-Every figure is text in the file: charts are SVG made here, tables are tables, and what a script adds (other estimates
-in the heat map, details of a cell, saving tables, filters) hides nothing from a reader who has none.
+Every figure is text in the file: charts are SVG made here, tables are HTML tables. Without the page's script (other
+estimates in the heat map, details of a cell, saving tables, filters), nothing is hidden.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from veriglot.report.text_layout import (
     count,
     direction,
     excerpt,
-    fits,
     interval,
+    is_in_passage,
     likelihood,
-    misfits,
+    misplaced_parts,
     number,
     percent,
     points,
@@ -57,7 +57,7 @@ __all__ = ["write_study"]
 def write_study(results: StudyResults, path: str | Path) -> None:
     """Write the report of a study as one self-contained page.
 
-    The same results give the same bytes. The file appears under its name once it is whole.
+    The same results give the same bytes. The file gets its name only when complete.
 
     Args:
         results: the study's results.
@@ -69,7 +69,7 @@ def write_study(results: StudyResults, path: str | Path) -> None:
     view = View(results)
     tables = study_tables(results)
     texts = paper_texts(results)
-    with suppress(UnicodeEncodeError):  # a text that no file can hold
+    with suppress(UnicodeEncodeError):  # a text that cannot be encoded
         texts["results.json"] = encode(results).decode() + "\n"
     sections = (
         _rates(view), _models(view), _languages(view), _correction(view), _two_profiles(view), _panels(view),
@@ -89,7 +89,7 @@ def write_study(results: StudyResults, path: str | Path) -> None:
         tables=tables,
         texts=texts,
         lead=_html("findings", view, *view.judged_of_planned, list(findings(view))),
-        cells={  # what the page shows of the cell at hand, by its place (column-row), as text
+        cells={  # details of the selected cell, by its position (column-row), as text
             f"{column}-{row}": _facts(view, cell)
             for column, name in enumerate(view.models)
             for row, tag in enumerate(view.languages)
@@ -137,14 +137,14 @@ def _facts(view: View, cell: Cell) -> dict[str, Any]:
     return {
         "model": cell.model,
         "language": view.language(cell.language),
-        "rates": [[rate.estimator.value, view.rate_text(rate), view.is_sound(rate)] for rate in cell.rates],
+        "rates": [[rate.estimator.value, view.rate_text(rate), view.is_reliable(rate)] for rate in cell.rates],
         "reasons": list(dict.fromkeys(rate.reason for rate in cell.rates if rate.reason)),
         "lines": lines,
     }
 
 
 def _languages(view: View) -> Section | None:
-    """The mean of each language; None where one row, or equal ones, would be no chart."""
+    """The mean of each language; None if the chart would have a single row, or equal ones."""
     if not _differ(each.mean for each in view.results.by_language):
         return None
     chart = _mean_chart(view, view.results.by_language, "Language", "models")
@@ -152,7 +152,7 @@ def _languages(view: View) -> Section | None:
 
 
 def _mean_chart(view: View, averages: Sequence[Average], head: str, of: str) -> Markup:
-    """A row for each average: its mean with the interval, and what it is over as faint ticks behind it."""
+    """A row for each average: its mean with the interval, and its single values as faint ticks."""
     axis = Axis.of([*(a.high for a in averages if a.high is not None), *view.reliable(view.own_rates)])
     strips = []
     for average in averages:
@@ -175,7 +175,7 @@ def _mean_chart(view: View, averages: Sequence[Average], head: str, of: str) -> 
 
 
 def _differ(values: Iterable[float | None]) -> bool:
-    """Whether a chart of these would show anything: two values that are not the same."""
+    """Whether a chart of these shows a difference: two values that are not equal."""
     return len({round(value, 6) for value in values if value is not None}) > 1
 
 
@@ -236,11 +236,11 @@ def _against_raw(view: View) -> Iterator[Point]:
         if raw is not None and raw.rate is not None and rate.rate is not None:
             where = f"{rate.model}, {view.language(rate.language)}"
             name = f"{where}: raw {percent(raw.rate)}, {own} {view.rate_text(rate)}"
-            yield Point(raw.rate, rate.rate, name, doubtful=not view.is_sound(rate))
+            yield Point(raw.rate, rate.rate, name, doubtful=not view.is_reliable(rate))
 
 
 def _two_profiles(view: View) -> Section | None:
-    """Rates by a detector's two profiles against each other; None where the study names no second one."""
+    """Rates by a detector's two profiles against each other; None if the study has no second one."""
     both = [each for each in view.results.profiles if each.rate.rate is not None and each.compared.rate is not None]
     drawn = [
         Point(each.compared.rate or 0.0, each.rate.rate or 0.0, name, doubtful=each.difference is None)
@@ -259,7 +259,7 @@ def _two_profiles(view: View) -> Section | None:
 def _rate_words(view: View, rate: Rate | None) -> Markup:
     if rate is None:
         return _html("absent", "not estimated")
-    if view.is_sound(rate):
+    if view.is_reliable(rate):
         return _html("figure", percent(rate.rate), interval(rate.low, rate.high) or "no interval")
     return _html("flag", doubt=view.doubt(rate))
 
@@ -269,7 +269,7 @@ def _panels(view: View) -> Section | None:
     if len(view.own_rates) < 2:
         return None
     raw = view.results.estimator != "raw" and "raw" in view.estimators
-    ends = [rate.high if rate.high is not None else rate.rate for rate in view.own_rates if view.is_sound(rate)]
+    ends = [rate.high if rate.high is not None else rate.rate for rate in view.own_rates if view.is_reliable(rate)]
     marked = view.figures(view.rate(rate.model or "", rate.language, "raw") for rate in view.own_rates)
     axis = Axis.of([end for end in (*ends, *marked) if end is not None], count=5)
 
@@ -297,7 +297,7 @@ def _panel_strip(view: View, model: str, tag: str, name: str) -> Strip:
     if raw is not None and raw.rate is not None and view.figures([raw]):
         marks.append(Mark("diamond", raw.rate, look="other", title=f"raw: {view.rate_text(raw)}"))
     if rate is not None and rate.rate is not None:
-        look = "" if view.is_sound(rate) else "doubtful"
+        look = "" if view.is_reliable(rate) else "doubtful"
         title = f"{model}, {view.language(tag)}: {view.rate_text(rate)}"
         marks.append(_estimate(rate.rate, rate.low, rate.high, look, title))
     return Strip(_html("short", name), marks, (_rate_words(view, rate),))
@@ -307,7 +307,7 @@ def _panel_strip(view: View, model: str, tag: str, name: str) -> Strip:
 
 
 _LISTED = 60
-"""Comparisons within languages that are listed; more of them are for a program to read."""
+"""Maximum number of comparisons within languages in the list; the table for programs has all."""
 
 
 def _models(view: View) -> Section | None:
@@ -344,7 +344,7 @@ def _models(view: View) -> Section | None:
 
 
 def _tests(comparisons: Sequence[Comparison]) -> str:
-    """The tests, and what they are corrected for; the table has what each of them leaves out."""
+    """The tests, and the correction; the table has what each of them leaves out."""
     parts = [comparison.method.partition("; ") for comparison in comparisons]
     names = dict.fromkeys(part.split(",")[0].split(" (")[0] for part, _, _ in parts)
     return "; ".join([" or ".join(names), *dict.fromkeys(correction for _, _, correction in parts if correction)])
@@ -420,12 +420,12 @@ def _p_text(p: float) -> str:
 _SHAPES = ("circle", "square", "triangle", "diamond", "cross", "plus")
 _SLOTS = ("blue", "rust", "moss", "violet", "teal", "rose", "ochre", "indigo", "red", "slate")
 _ONE_PLOT = 3
-"""Points that a scatter needs to be worth drawing."""
+"""Minimum number of points of a scatter chart."""
 
 
 def _relations(view: View) -> Section | None:
-    """Length against the rate and against the amount, models by size and languages, and every relation as a figure."""
-    names = [model.name for model in view.results.models]  # colour and shape both change from one to the next
+    """Length against the rate and the amount, models by size and languages, and every correlation as a figure."""
+    names = [model.name for model in view.results.models]  # neighbours differ in colour and shape
     looks = {name: (_SHAPES[i % len(_SHAPES)], _SLOTS[i % len(_SLOTS)]) for i, name in enumerate(names)}
     shares = []
     for rate in view.own_rates:
@@ -433,8 +433,8 @@ def _relations(view: View) -> Section | None:
         if cell is not None and rate.rate is not None:
             where = f"{cell.model}, {view.language(cell.language)}"
             name = f"{where}: {view.rate_text(rate)}, {cell.length:.1f} {view.units}"
-            shares.append(Point(cell.length, rate.rate, name, *looks[cell.model], doubtful=not view.is_sound(rate)))
-    shares = shares if _differ(point.x for point in shares) else []  # else every response is as long as the others
+            shares.append(Point(cell.length, rate.rate, name, *looks[cell.model], doubtful=not view.is_reliable(rate)))
+    shares = shares if _differ(point.x for point in shares) else []  # otherwise all responses have the same length
     amounts = [point._replace(y=point.x * point.y) for point in shares]
     heads = ("What is held against the rate", "Points", "Method", "Coefficient or difference", "Interval", "p")
     rows = [
@@ -483,7 +483,7 @@ def _by_model(
     def crowded(point: Point) -> bool:
         return sum(abs(other.x - point.x) < reach and abs(other.y - point.y) < height for other in drawn) > 1
 
-    # Names stand where there is room for them: the key has all.
+    # A name is shown if there is room for it: the legend has all.
     return name, [point._replace(label=None) if crowded(point) else point for point in drawn], x, y
 
 
@@ -497,8 +497,8 @@ _STATUS_SLOTS = {
 }  # fmt: skip
 _SHARES = ("detectable", "right_language", "refused", "repetitive", "truncated", "empty")
 _NAMES = ("Words", "Sentences", "Detectable", "Right language", "Refused", "Repetitive", "Truncated", "Empty")
-_BAD = {"refused": 0.1, "repetitive": 0.1, "truncated": 0.2, "empty": 0.02}
-_LEAST = {"detectable": 0.9, "right_language": 0.9}
+_MAX_SHARE = {"refused": 0.1, "repetitive": 0.1, "truncated": 0.2, "empty": 0.02}
+_MIN_SHARE = {"detectable": 0.9, "right_language": 0.9}
 
 
 def _grouped_cells(view: View) -> tuple[_Rows, _Rows]:
@@ -510,7 +510,7 @@ def _grouped_cells(view: View) -> tuple[_Rows, _Rows]:
 
 
 def _by_both(models: _Rows, languages: _Rows, chart: Callable[[_Rows, str], Markup]) -> dict[str, Markup]:
-    """A chart by model and one by language; one of a single row only where the other would be so too."""
+    """A chart by model and one by language; one with a single row only if the other has a single row too."""
     both = {"By model": (models, "Model"), "By language": (languages, "Language")}
     several = {name: part for name, part in both.items() if len(part[0]) > 1} or {"By model": both["By model"]}
     return {name: chart(*part) for name, part in several.items()}
@@ -544,7 +544,7 @@ def _responses(view: View) -> Section:
 
 
 def _outcomes(cells: Sequence[Cell]) -> dict[str, int]:
-    """How many planned responses ended in each way; they add up to those planned."""
+    """Number of planned responses by outcome; they add up to all planned ones."""
     outcomes = Counter({_SCORED: 0})
     for cell in cells:
         for status, times in cell.coverage.statuses.items():
@@ -567,21 +567,21 @@ def _coverage(rows: _Rows, head: str) -> Markup:
 
 
 def _quality(parts: Sequence[tuple[Quality, int]]) -> Iterator[TableCell]:
-    """Means by the number of responses, over the cells that have the figure."""
+    """Means weighted by the number of responses, over the cells that have the figure."""
     for name in ("words", "sentences", *_SHARES):
         weighted = [(getattr(q, name), n * (q.detectable if name == "right_language" else 1)) for q, n in parts]
         known = [(value, weight) for value, weight in weighted if value is not None]
         total = sum(weight for _, weight in known)
         value = sum(value * weight for value, weight in known) / total if total else None
         if name in _SHARES:
-            bad = value is not None and (value > _BAD.get(name, 2.0) or value < _LEAST.get(name, -1.0))
+            bad = value is not None and (value > _MAX_SHARE.get(name, 2.0) or value < _MIN_SHARE.get(name, -1.0))
             yield TableCell(percent(value), kind="watch" if bad else "")
         else:
             yield TableCell("–" if value is None else f"{value:.1f}")
 
 
 def _profile(view: View) -> Section | None:
-    """Shares of the types among what was marked; None where nothing has a type."""
+    """Shares of the types among the marks; None if no mark has a type."""
     total = _all_types(view.results.cells)
     types = [name for name, times in total.most_common() if times]
     if not types:
@@ -610,7 +610,7 @@ def _type_chart(rows: _Rows, types: Sequence[str], head: str, view: View) -> Mar
 
 
 _LONG = 1600
-"""Code points beyond which a response is shown around its marks only, with what was left out counted."""
+"""A longer response, in code points, is shown around its marks only, with the number of code points left out."""
 _AROUND = 240
 _PLACES = 2
 _JOINERS = "\u200c\u200d"
@@ -620,7 +620,7 @@ class _Piece(NamedTuple):
     text: str
     look: str = ""
     title: str = ""
-    left_out: int = 0  # code points that are not shown here
+    left_out: int = 0  # code points not shown here
 
 
 def _examples(view: View) -> Section | None:
@@ -643,28 +643,28 @@ def _card(example: Example) -> dict[str, Any]:
         "asked_way": direction(sample.question or "", tag),
         "pieces": list(_pieces(sample.response, [_visible(span, sample.response) for span in spans])),
         "marks": list(_marks(example)),
-        "problems": misfits(sample, prediction),
+        "problems": misplaced_parts(sample, prediction),
         "detector": prediction.detector,
     }
 
 
 def _visible(span: Span, text: str) -> Span:
-    """The span with edges that do not cut a visible character: a letter from its signs, a joined emoji."""
+    """The span with edges that do not split a visible character: a letter and its diacritics, a joined emoji."""
     start, end = min(span.start, len(text)), min(span.end, len(text))
-    while 0 < start < len(text) and _goes_on(text, start):
+    while 0 < start < len(text) and _continues_character(text, start):
         start -= 1
-    while 0 < end < len(text) and _goes_on(text, end):
+    while 0 < end < len(text) and _continues_character(text, end):
         end += 1
     return replace(span, start=start, end=max(end, start + 1))
 
 
-def _goes_on(text: str, at: int) -> bool:
+def _continues_character(text: str, at: int) -> bool:
     """Whether the code point at `at` belongs to the visible character before it."""
     return unicodedata.category(text[at]) in {"Mn", "Mc", "Me"} or text[at] in _JOINERS or text[at - 1] == "\u200d"
 
 
 def _pieces(text: str, spans: Sequence[Span]) -> Iterator[_Piece]:
-    """The response cut at the edges of its spans; of a long one, what stands around them."""
+    """The response split at the edges of its spans; of a long one, only the context of the spans."""
     shown_to = 0
     windows = _windows(text, spans)
     for piece in segments(len(text), spans):
@@ -689,7 +689,7 @@ def _windows(text: str, spans: Sequence[Span]) -> list[tuple[int, int]]:
 
 
 def _look(covering: Sequence[Span]) -> tuple[str, str]:
-    """Classes and title of what spans cover, the innermost of them first."""
+    """CSS classes and title of the covering spans, the innermost first."""
     if not covering:
         return "", ""
     inner = covering[-1]
@@ -703,7 +703,7 @@ def _look(covering: Sequence[Span]) -> tuple[str, str]:
 
 
 def _marks(example: Example) -> Iterator[dict[str, Any]]:
-    """What was marked, with the places that each mark was held against; a place is quoted once."""
+    """The marks, with the passages that each was compared with; a passage is quoted once."""
     sample = example.sample
     passages = {passage.id or "": passage for passage in sample.evidence}
     quoted: dict[Pointer, int] = {}
@@ -724,14 +724,14 @@ def _marks(example: Example) -> Iterator[dict[str, Any]]:
                     "tag": passage.language or "",
                 }
                 for pointer in pointers[:_PLACES]
-                if (passage := passages.get(pointer.id)) is not None and fits(pointer, len(passage.text))
+                if (passage := passages.get(pointer.id)) is not None and is_in_passage(pointer, len(passage.text))
             ],
             "more": len(pointers) - _PLACES,
         }
 
 
 def _method(view: View, tables: Mapping[str, Table], texts: Iterable[str]) -> Section:
-    """Methods with references, assumptions, the models as they were asked, words, downloads and the signature."""
+    """Methods with references, assumptions, the models' settings, terms, downloads and the signature."""
     heads = ("Model", "Family", "Asked with", "Parameters (billions)", "Declared languages")
     rows = []
     for model in view.results.models:

@@ -26,25 +26,25 @@ if TYPE_CHECKING:
 
 __all__ = ["Cell", "Table", "Value", "escape_latex", "escape_markdown", "open_console", "write_csv"]
 
-_PLAIN_WIDTH = 200  # columns of output that is no terminal, which says that it has 80: a guess
-_GAP = 3  # columns between two columns of a table
-_WIDEST = 40  # columns that a text takes before it wraps
+_PLAIN_WIDTH = 200  # assumed columns of output that is not a terminal; it would report 80
+_GAP = 3  # spaces between two columns of a table
+_WIDEST = 40  # a text is wrapped beyond so many columns
 
 Value = str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A value with what belongs to it.
+    """A value with its presentation.
 
     Attributes:
         text: the value as it is printed.
-        detail: its interval, or what it is a share of; fainter. One that begins with a line break stands below.
-        kind: `strong`, `best` (of LaTeX), `doubtful`, `absent`, `watch` (deserves a look), `seen` (trained on) or
+        detail: its interval, or what it is a share of; fainter. Shown below if it begins with a line break.
+        kind: `strong`, `best` (of LaTeX), `doubtful`, `absent`, `watch` (needs attention), `seen` (trained on) or
             `right` (the diagonal).
-        value: what a page sorts by.
-        heat: from 0 (pale) to 1 (dark), the ground behind it on a page.
-        hint: more about it, shown on a page under the pointer.
+        value: sort key on a page.
+        heat: from 0 (pale) to 1 (dark), the background on a page.
+        hint: more about it, a tooltip on a page.
     """
 
     text: str
@@ -56,13 +56,13 @@ class Cell:
 
     @property
     def class_(self) -> str:
-        """Classes of the cell on a page."""
+        """CSS classes of the cell."""
         step = "" if self.heat is None else f"heat-cell heat-{min(max(int(self.heat * 10), 0), 9)}"
         return f"{step or 'number'} {self.kind}".rstrip()
 
     @property
     def sort(self) -> str | None:
-        """What a page sorts by: the value, empty for a figure that is absent, None for a text."""
+        """Sort key on a page: the value, empty for a missing figure, None for text."""
         return "" if self.kind == "absent" else None if self.value is None else repr(self.value)
 
     def __str__(self) -> str:
@@ -74,12 +74,12 @@ class Table:
     """One table.
 
     Attributes:
-        title: what it holds, in words.
+        title: its content, in words.
         columns: heads of the columns; the first names the rows.
-        rows: a `Value` or a `Cell` for each column. Shares are between 0 and 1 unless they are text already.
-        totals: how many rows at the end summarize those above.
-        lead: how many columns are repeated where a terminal is too narrow for all.
-        look: classes of the table on a page.
+        rows: a `Value` or a `Cell` for each column. Shares are between 0 and 1 unless they are already text.
+        totals: number of rows at the end that summarize those above.
+        lead: number of columns that are repeated if a terminal is too narrow for all.
+        look: CSS classes of the table.
     """
 
     title: str
@@ -91,12 +91,12 @@ class Table:
 
     @classmethod
     def of(cls, title: str, records: Iterable[object], fields: str, columns: str | None = None) -> Table:
-        """A row for each record, with its fields as values; several values in one are parted by semicolons.
+        """A row for each record, with its fields as values; several values in one are separated by semicolons.
 
         Args:
             title: of the table.
             records: the rows.
-            fields: names of fields, also of fields of fields (`cost.wall`), parted by spaces.
+            fields: names of fields, also of nested ones (`cost.wall`), separated by spaces.
             columns: their heads, likewise; None for the names themselves.
         """
         values = attrgetter(*fields.split())
@@ -104,12 +104,12 @@ class Table:
 
     @classmethod
     def named(cls, title: str, columns: str, rows: Sequence[Sequence[Any]]) -> Table:
-        """A table of rows whose columns are named by single words, as `Table.of` takes them."""
+        """A table from rows, with single words as heads of columns, as for `Table.of`."""
         return cls(title, tuple(columns.split()), rows)
 
     @property
     def numeric(self) -> list[bool]:
-        """Whether each column holds figures, which stand to the right; never the first."""
+        """Whether each column has figures, which are right-aligned; never the first."""
         texts = [[_plain(row[index]) for row in self.rows] for index in range(len(self.columns))]
         return [
             index > 0 and any(map(_DIGIT, column)) and all(map(_FIGURE, column)) for index, column in enumerate(texts)
@@ -122,8 +122,8 @@ class Table:
     def to_csv(self) -> str:
         r"""The table as CSV (RFC 4180, `\n` between rows): numbers at full precision, None is empty.
 
-        Text that a spreadsheet would run as a formula (it begins with `=`, `+`, `-` or `@`) gets a `'` in front:
-        responses and names come from models and from others.
+        Text that a spreadsheet would run as a formula (it begins with `=`, `+`, `-` or `@`) gets a `'` in front, since
+        responses and names are untrusted.
         """
         file = StringIO()
         writer = csv.writer(file, lineterminator="\n")
@@ -132,13 +132,13 @@ class Table:
         return file.getvalue()
 
     def to_markdown(self) -> str:
-        """The table without its title, and a line break."""
+        """The table without its title, with a line break at the end."""
         head, *rows = ([escape_markdown(_plain(value)) for value in row] for row in (self.columns, *self.rows))
         rule = ["---:" if right else "---" for right in self.numeric]
         return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, rule, *rows))
 
     def to_latex(self) -> str:
-        """`tabular`s for booktabs with as many columns as fit a page; `longtable`s where they are longer than it."""
+        """`tabular`s for booktabs with as many columns as fit a page; `longtable`s if they are longer than a page."""
         rows = [[_plain(value) for value in row] for row in (self.columns, *self.rows)]
         wide = [max(map(len, column)) > _WIDEST for column in zip(*rows, strict=True)]
         kind = "longtable" if sum(1 + max(map(len, row)) // _WIDEST for row in rows) > _PAGE else "tabular"
@@ -161,7 +161,7 @@ class Table:
         return "\n".join(lines)
 
     def to_latex_float(self, title: str, caption: str, label: str) -> str:
-        """`table*`s of centred columns for the package booktabs that fit a page; a cell's detail stands under it."""
+        """`table*`s of centred columns for the package booktabs that fit a page; a cell's detail is below it."""
         end = len(self.rows) - self.totals
         starts = range(0, max(end, 1), _LANGUAGES)
         blocks = [
@@ -182,7 +182,7 @@ class Table:
         yield rf"\begin{{tabular}}{{l{'c' * len(columns[1:])}}}"
         yield from (r"\toprule", _latex_row(escape_latex(self.columns[index]) for index in columns), r"\midrule")
         for row in rows:
-            if row is not rows[0]:  # the two lines of a row stand closer to each other than to the next row
+            if row is not rows[0]:  # less space between the two lines of a row than between rows
                 yield r"\midrule" if row in self.rows[len(self.rows) - self.totals :] else r"\addlinespace[2pt]"
             cells = [value if isinstance(value, Cell) else Cell(_plain(value)) for value in (row[i] for i in columns)]
             yield _latex_row(_LATEX_KINDS.get(cell.kind, "{}").format(escape_latex(cell.text)) for cell in cells)
@@ -191,7 +191,7 @@ class Table:
         yield from (r"\bottomrule", r"\end{tabular}")
 
     def _needs(self, kind: str, caption: str = "") -> list[str]:
-        """Comments: packages, and the engine where pdfLaTeX has no letters for a name."""
+        """Comments: required packages, and the engine if pdfLaTeX lacks letters for a name."""
         text = "".join([caption, *map(str, self.columns), *(str(value) for row in self.rows for value in row)])
         other = any(char.isalpha() and char > "\u024f" for char in text)
         long = ",longtable", r" and one column: \onecolumn before it in a paper of two"
@@ -199,7 +199,7 @@ class Table:
         return [rf"% needs \usepackage{{booktabs{package}}}{page}", *_OTHER_SCRIPTS * other]
 
     def print(self, console: Console | None = None) -> None:
-        """Print the table with its title, as several where the terminal is too narrow for all columns.
+        """Print the table with its title, as several if the terminal is too narrow for all columns.
 
         Args:
             console: where to print; None for standard output.
@@ -213,7 +213,7 @@ class Table:
             console.print(self._rich(indices))
 
     def _groups(self, width: int, *, below: bool = False) -> Iterator[list[int]]:
-        """Columns that stand beside each other, details beside or below; the leading ones stand in every group."""
+        """Columns that fit next to each other, details next to them or below; every group has the leading ones."""
         from rich.cells import cell_len
 
         def width_of(value: Value | Cell) -> int:
@@ -253,7 +253,7 @@ class Table:
 
 
 def write_csv(tables: Mapping[str, Table], folder: str | Path) -> list[Path]:
-    """Write tables as `NAME.csv` into a folder, which is made where there is none.
+    """Write tables as `NAME.csv` into a folder, which is created if it does not exist.
 
     Returns:
         The files that were written.
@@ -270,12 +270,12 @@ def write_csv(tables: Mapping[str, Table], folder: str | Path) -> list[Path]:
 
 
 def as_json(data: Any) -> str:
-    """Any record as indented JSON with a line break."""
+    """Any record as indented JSON with a line break at the end."""
     return msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n"
 
 
 def open_console(file: TextIO | None = None) -> Console:
-    """A console for tables and lines, which are printed as they are; what is no terminal has 200 columns.
+    """A console for tables and lines, printed unchanged; 200 columns wide if it is not a terminal.
 
     Args:
         file: where to print; None for standard output.
@@ -300,7 +300,7 @@ def _value(field: object) -> Value:
 
 
 def _plain(value: Value | Cell) -> str:
-    """A value for readers."""
+    """A value as text."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -325,7 +325,7 @@ def _styled(value: Value | Cell) -> Text:
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for the start of a formula."""
+"""First characters of a formula in a spreadsheet."""
 
 
 def _csv_field(value: Value | Cell) -> str:
@@ -344,14 +344,14 @@ _OTHER_SCRIPTS = [
     r"% compile with LuaLaTeX, as pdfLaTeX lacks letters for these names: \usepackage[english,bidi=basic]{babel}, then",
     r"% for each script: \babelprovide[import,onchar=ids fonts]{arabic} \babelfont[arabic]{rm}{Amiri}",
 ]
-_PAGE = 40  # lines of a table on one
+_PAGE = 40  # lines of a table per page
 _LANGUAGES = 18  # rows of a float with details
-_PAPER, _PAPER_OF_TWO = 66, 88  # letters beside each other in a paper, and, smaller, over both columns of one of two
+_PAPER, _PAPER_OF_TWO = 66, 88  # letters per line in a paper, and, smaller, over both columns of a two-column paper
 _PIECES = re.compile(r"[^|/_:;,.+=-]{1,24}[|/_:;,.+=-]?|.")
 
 
 def escape_markdown(text: str) -> str:
-    """Text on one line of Markdown, with nothing in it that marks anything up."""
+    """Text on one line of Markdown, with all markup escaped."""
     return _MARKDOWN.sub(r"\\\1", " ".join(printable(text).split()))
 
 
@@ -361,12 +361,12 @@ def escape_latex(text: str) -> str:
 
 
 def _breakable(text: str) -> str:
-    """Text on lines of LaTeX: what is longer than a word, such as a signature, may be broken."""
+    """Text in LaTeX with possible line breaks in anything longer than a word, such as a signature."""
     words = (_PIECES.findall(word) if len(word) > 24 else [word] for word in printable(text).split())
     return " ".join(r"\allowbreak{}".join(map(escape_latex, pieces)) for pieces in words)
 
 
 def _latex_row(cells: Iterable[str]) -> str:
-    """A row of a `tabular` from cells that are LaTeX already; nothing in it is an argument of the `\\\\` before it."""
+    """A row of a `tabular` from LaTeX cells; nothing in it is read as an argument of the `\\\\` before it."""
     row = " & ".join(cells)
     return ("{}" if row.startswith(("[", "*")) else "") + row + r" \\"

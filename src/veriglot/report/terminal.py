@@ -1,9 +1,9 @@
-"""One sample on the terminal: the response with its spans marked, and the places in the evidence beneath.
+"""One sample on the terminal: the response with its spans marked, and the pointed passages of the evidence below.
 
-Colours carry the type where there are colours; otherwise brackets do, as in `[1978]{entity .91}`, so that a pipe and
-NO_COLOR lose nothing. Right-to-left text stays in logical order, because terminals that lay it out themselves,
-copying and searching all need that; it gets lines of its own, led by a right-to-left mark, and our labels inside it
-stand in left-to-right isolates, which terminals without bidirectional layout give no width.
+Colours show the type; without colours, brackets do, as in `[1978]{entity .91}`, so that nothing is lost in a pipe or
+with NO_COLOR. Right-to-left text stays in logical order, as terminals with bidirectional layout, copying and searching
+need it. It has its own lines, which start with a right-to-left mark, and our labels in it are in left-to-right
+isolates, which have no width on terminals without bidirectional layout.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from veriglot.report.text_layout import (
     count,
     direction,
     excerpt,
-    fits,
     hundredths,
+    is_in_passage,
     likelihood,
-    misfits,
+    misplaced_parts,
     note_words,
     printable,
     segments,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["render_terminal"]
 
 
-# Where to break a line for a terminal: at spaces, and between wide characters, which are written without spaces.
+# Line breaks for a terminal: at spaces, and between wide characters, which are written without spaces.
 
 
 _WIDE = (
@@ -59,8 +59,8 @@ _TOKEN = re.compile(rf"\s+|[{_WIDE}][{_NEVER_FIRST}]*|[^\s{_WIDE}]+")
 def line_breaks(text: str, width: int) -> list[int]:
     """Offsets, in code points, at which to break `text` into lines of at most `width` cells.
 
-    Spaces at the end of a line may stand beyond the width. A word that is wider than a line is broken between
-    characters. Wide characters count two cells, combining marks and joiners none.
+    Spaces at the end of a line may exceed the width. A word wider than a line is broken between characters. Wide
+    characters count as two cells, combining marks and joiners as none.
     """
     breaks: list[int] = []
     room = width
@@ -91,12 +91,12 @@ _WARNING = Style(bold=True, reverse=True)
 
 
 def render_terminal(sample: Sample, prediction: Prediction, console: Console) -> None:
-    """Print one judged response.
+    """Print one sample with its prediction.
 
     Args:
         sample: the sample.
         prediction: the prediction for it.
-        console: where to print. Without colours (NO_COLOR, a pipe) spans are bracketed; on a pipe no line is wrapped.
+        console: where to print. Without colours (NO_COLOR, a pipe) spans are in brackets; in a pipe no line is wrapped.
 
     Raises:
         InputError: the prediction is for another sample.
@@ -106,7 +106,7 @@ def render_terminal(sample: Sample, prediction: Prediction, console: Console) ->
 
 
 def any_cross(spans: Sequence[Span]) -> bool:
-    """Whether two spans overlap without one holding the other."""
+    """Whether two spans overlap without one containing the other."""
     enclosing: list[int] = []
     for span in sorted(spans, key=lambda s: (s.start, -s.end)):
         while enclosing and enclosing[-1] <= span.start:
@@ -123,7 +123,7 @@ def share(value: float) -> str:
 
 
 class _Drawing:
-    """What the parts of one sample's output need to know of each other."""
+    """The shared state of the parts of one sample's output."""
 
     def __init__(self, sample: Sample, prediction: Prediction, console: Console) -> None:
         self.sample = sample
@@ -137,7 +137,7 @@ class _Drawing:
     def show(self) -> None:
         self._lines(self._title())
         self._lines(self._verdict())
-        for problem in misfits(self.sample, self.prediction):
+        for problem in misplaced_parts(self.sample, self.prediction):
             self._lines(Text(f"! {_one_line(problem)}", _WARNING))
         self._line(Text())
         self._lines(self._response(), self.rtl)
@@ -182,7 +182,7 @@ class _Drawing:
         return text
 
     def _close(self, text: Text, before: tuple[int, ...], after: tuple[int, ...], numbered: bool) -> None:
-        """Write the label of each span that ends here, the innermost first."""
+        """Write the label of each span that ends here, innermost first."""
         for index in reversed(before):
             if index in after:
                 continue
@@ -197,10 +197,10 @@ class _Drawing:
 
     def _literal(self, text: str) -> str:
         text = printable(text)
-        return text.replace("]{", "]\\{") if self.plain else text  # hostile text must not forge a mark
+        return text.replace("]{", "]\\{") if self.plain else text  # hostile text must not look like a mark
 
     def _style(self, covering: tuple[int, ...]) -> Style:
-        """The innermost span gives the background; a line beneath says that others cover the same text."""
+        """The innermost span gives the background; underlined if other spans cover the same text."""
         if self.plain:
             return Style()
         return self._tint(self.spans[covering[-1]].type) + Style(underline=len(covering) > 1)
@@ -222,7 +222,7 @@ class _Drawing:
                 self._lines(Text(f"“{_one_line(quoted.quoted)}”"), self.rtl, _INDENT)
             for pointer in span.evidence[:_POINTERS_SHOWN]:
                 passage = passages.get(pointer.id)
-                if passage is not None and fits(pointer, len(passage.text)):
+                if passage is not None and is_in_passage(pointer, len(passage.text)):
                     rtl = direction(passage.text, passage.language) == "rtl"
                     self._lines(self._snippet(pointer, passage.text, rtl, quoted.quoted), rtl, _INDENT)
             more = len(span.evidence) - _POINTERS_SHOWN
@@ -230,7 +230,7 @@ class _Drawing:
                 self._line(Text(f"       and {more} more place{'s' * (more > 1)}", _DIM))
 
     def _units(self) -> None:
-        """The sentences or facts with their scores, where they were asked for."""
+        """The sentences or facts with their scores, if the prediction has them."""
         rows = unit_rows(self.sample, self.prediction)
         if rows:
             self._line(Text())
@@ -260,7 +260,7 @@ class _Drawing:
         return legend
 
     def _lines(self, text: Text, rtl: bool = False, indent: int = 0) -> None:
-        """Print text from elsewhere; each line of one that runs right to left says so with its first code point."""
+        """Print sample text; each right-to-left line starts with a mark of its direction."""
         lead = Text((_RLM if rtl else "") + " " * indent)
         for paragraph in text.split("\n", allow_blank=True):
             for line in self._wrapped(paragraph, indent):

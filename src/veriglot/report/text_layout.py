@@ -1,4 +1,4 @@
-"""A text laid out for a view: its direction, characters safe to print, excerpts, pieces of spans that cross."""
+"""Layout of a text for display: its direction, printable characters, excerpts, pieces of crossing spans."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = [
     "by_wording",
     "direction",
     "excerpt",
-    "fits",
     "hundredths",
+    "is_in_passage",
     "likelihood",
-    "misfits",
+    "misplaced_parts",
     "note_words",
     "printable",
     "segments",
@@ -35,8 +35,8 @@ __all__ = [
 
 T = TypeVar("T")
 _MOVE = 12
-"""How far, in code points, a cut may move to fall on a space."""
-_PARTS_SHOWN = 4  # parts of a long place that stand for the mark, of those in its middle
+"""Maximum distance, in code points, of a cut from its position to a space."""
+_PARTS_SHOWN = 4  # parts of the middle of a long passage that are shown since they match the mark
 _NUMBER = re.compile(r"\d(?:[.,:/٫٬’'\u00a0\u202f]?\d)*")
 _FIGURE = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _UNIT = re.compile(r"\s?[^\W\d_]{1,12}")
@@ -44,7 +44,7 @@ _WORD = re.compile(r"[^\W\d_]{4,}")
 
 
 class Excerpt(NamedTuple):
-    """A pointed place with its surroundings: what comes before, the place, what comes after; cuts are marked by `…`."""
+    """A pointed passage with its context: the text before, the passage, the text after; cuts are marked by `…`."""
 
     before: str
     quoted: str
@@ -52,9 +52,9 @@ class Excerpt(NamedTuple):
 
 
 def excerpt(text: str, start: int, end: int, *, mark: str = "", around: int = 40) -> Excerpt:
-    """Up to `around` code points on either side of `[start, end)`; no number is cut, nor parted from its unit.
+    """Up to `around` code points on either side of `[start, end)`; no number is cut, or separated from its unit.
 
-    A place over 160 code points loses its middle but for what `mark` is about: numbers where it has any, and its words.
+    In a passage over 160 code points, the middle is cut except for numbers and words of `mark` (numbers if it has any).
     """
     first = max(0, start - around)
     last = min(len(text), end + around)
@@ -75,7 +75,7 @@ def excerpt(text: str, start: int, end: int, *, mark: str = "", around: int = 40
 
 
 def _beside_number(text: str, at: int, step: int) -> int:
-    """The place of a cut, moved out of the number that it would cut."""
+    """The position of a cut, moved out of a number."""
     for _ in range(2 * _MOVE):
         if not 0 < at < len(text) or not (text[at - 1].isdigit() or text[at].isdigit()):
             break
@@ -86,7 +86,7 @@ def _beside_number(text: str, at: int, step: int) -> int:
 
 
 def _without_middle(quoted: str, half: int, mark: str) -> str:
-    """Its two ends, cut at spaces where one is near, and what of the middle the mark is about."""
+    """Both ends, cut at spaces if one is near, and the parts of the middle that match the mark."""
     first, last = half, len(quoted) - half
     space = quoted.rfind(" ", first - _MOVE, first + 1)
     first = _beside_number(quoted, first, 1) if space < 0 else space
@@ -116,25 +116,25 @@ _STATUSES, _NOTES = _SENTENCES["statuses"], _SENTENCES["notes"]
 
 
 def status_words(status: str) -> str:
-    """What a status of a prediction says, in words; its name as words where it is none of ours."""
+    """A status of a prediction in words; an unknown one as words of its name."""
     return _STATUSES.get(status, status.replace("_", " "))
 
 
 def task_words(task: str) -> str:
-    """What a response was asked for, in words; empty where nobody said."""
+    """The task of a response, in words; empty if unknown."""
     return {"qa": "question answering", "open": ""}.get(task, task)
 
 
 def note_words(note: str) -> str:
-    """What a note of a prediction says, as a sentence; the note itself where it is none of ours (a plug-in's)."""
+    """A note of a prediction as a sentence; an unknown one (of a plug-in) unchanged."""
     for pattern, words in _NOTES.items():
         if match := re.fullmatch(pattern, note, re.DOTALL):
             return words.format(*(_STATUSES.get(part, part) for part in match.groups()))
     return note
 
 
-def misfits(sample: Sample, prediction: Prediction) -> list[str]:
-    """What of a prediction (spans, words, units, pointers) lies outside of its sample, in words; most often nothing."""
+def misplaced_parts(sample: Sample, prediction: Prediction) -> list[str]:
+    """Parts of a prediction (spans, words, units, pointers) outside of its sample, in words; usually empty."""
     lengths = {passage.id or "": len(passage.text) for passage in sample.evidence}
     problems = []
     for span in prediction.spans or ():
@@ -149,14 +149,14 @@ def misfits(sample: Sample, prediction: Prediction) -> list[str]:
             problems.append(
                 f"{count(beyond, what)} beyond the end of the response of {len(sample.response)} code points"
             )
-    lost = sum(not fits(p, lengths.get(p.id)) for word in prediction.words or () for p in word.evidence)
+    lost = sum(not is_in_passage(p, lengths.get(p.id)) for word in prediction.words or () for p in word.evidence)
     if lost:
         problems.append(f"{count(lost, 'pointer')} of words outside of the evidence")
     return problems
 
 
-def fits(pointer: Pointer, length: int | None) -> bool:
-    """Whether a pointer lies inside a passage of that many code points (None: there is no such passage)."""
+def is_in_passage(pointer: Pointer, length: int | None) -> bool:
+    """Whether a pointer is inside a passage of that many code points (None: there is no such passage)."""
     return length is not None and pointer.end <= length
 
 
@@ -165,27 +165,27 @@ def _lost(span: Span, lengths: dict[str, int]) -> Iterator[str]:
         length = lengths.get(pointer.id)
         if length is None:
             yield f"span [{span.start}, {span.end}) points into passage {pointer.id!r}, which the sample does not have"
-        elif not fits(pointer, length):
+        elif not is_in_passage(pointer, length):
             yield f"span [{span.start}, {span.end}) points beyond the end of passage {pointer.id!r}"
 
 
-# Which way a text runs, from its language and, where that does not settle it, from its letters.
+# Direction of a text, from its language and, if that is not enough, from its letters.
 
 
 Direction = Literal["ltr", "rtl", "auto"]
 
 _LOOKED_AT = 2000
-"""Code points from the start of a text that are looked at: direction is a matter of the first paragraphs."""
+"""Code points at the start of a text that are inspected: the first paragraphs determine its direction."""
 
 
 def direction(text: str, tag: str | None) -> Direction:
     """The direction to lay out `text` in.
 
-    The language decides, unless every strong letter of the text runs the other way (Urdu in Latin letters). Without a
-    known language the majority of strong letters decides; a text without any is `auto`.
+    The language decides, unless every strong letter of the text has the other direction (Urdu in Latin letters).
+    Without a known language the majority of strong letters decides; a text without any is `auto`.
     """
     classes = [unicodedata.bidirectional(char) for char in text[:_LOOKED_AT]]
-    left, right = classes.count("L"), classes.count("R") + classes.count("AL")  # strong letters, by where they run
+    left, right = classes.count("L"), classes.count("R") + classes.count("AL")  # strong letters, by direction
     known = find_language(tag) if tag else None
     if known is not None:
         here, there = (right, left) if known.direction == "rtl" else (left, right)
@@ -197,17 +197,16 @@ def direction(text: str, tag: str | None) -> Direction:
 
 
 def language_with_tag(tag: str | None) -> str:
-    """The English name of a language with its tag: `German (de)`; the tag alone where the table does not know it."""
+    """The English name of a language with its tag: `German (de)`; the tag alone if the table lacks it."""
     known = find_language(tag) if tag else None
     return f"{known.name} ({tag})" if known is not None else tag or "not stated"
 
 
-# Text from anywhere made safe to print: what would steer the terminal or the reader's eye becomes visible instead.
+# Untrusted text made safe to print: characters that control the terminal or mislead the reader become visible.
 #
-# A response can hold escape sequences that recolour, retitle or rewrite the screen, and direction overrides that show
-# letters in another order than they stand in. Here each such code point becomes a sign that names it. Line breaks
-# become plain ones and tabs four spaces. Joiners and direction marks (ZWJ, ZWNJ, LRM, RLM, ALM) stay: scripts need
-# them.
+# A response can contain escape sequences that recolour, retitle or rewrite the screen, and direction overrides that
+# change the apparent order of letters. Each such code point is replaced by a visible sign. Line breaks become `\n` and
+# tabs four spaces. Joiners and direction marks (ZWJ, ZWNJ, LRM, RLM, ALM) stay, since scripts need them.
 
 
 _LINE_BREAK = re.compile("\r\n|[\v\f\x85\u2028\u2029]")
@@ -219,7 +218,7 @@ _STEERING = re.compile(
 
 
 def printable(text: str) -> str:
-    """`text` with every steering code point replaced by a visible sign.
+    """`text` with every control character replaced by a visible sign.
 
     Controls become their pictures (U+001B is `␛`), direction controls and C1 controls their names (`<U+202E>`), a lone
     surrogate U+FFFD.
@@ -243,7 +242,7 @@ def _sign(match: re.Match[str]) -> str:
 class Segment(NamedTuple):
     """A piece `[start, end)` of a text, in code points, and the indices of the spans that cover all of it.
 
-    `covering` goes from the outermost (longest) span to the innermost (shortest).
+    `covering` is in order from the outermost (longest) span to the innermost (shortest).
     """
 
     start: int
@@ -252,10 +251,10 @@ class Segment(NamedTuple):
 
 
 def segments(length: int, spans: Sequence[Span | Pointer]) -> Iterator[Segment]:
-    """Cut a text of `length` code points at every end of a span; the pieces, in order, cover it exactly.
+    """Split a text of `length` code points at every end of a span; the pieces, in order, cover it exactly.
 
-    A span that reaches beyond the text is cut at its end. Time is linear in the spans, times how deep they lie on
-    each other.
+    A span that extends beyond the text is cut at its end. Time is linear in the spans, times the depth of their
+    nesting.
     """
     opening: dict[int, list[int]] = {}
     closing: dict[int, list[int]] = {}
@@ -272,7 +271,7 @@ def segments(length: int, spans: Sequence[Span | Pointer]) -> Iterator[Segment]:
 
 
 class UnitRow(NamedTuple):
-    """One unit: its kind, its score, and its own words with `…` for what lies between them."""
+    """One unit: its kind, its score, and its own words, with `…` for what is between them."""
 
     kind: str
     score: float
@@ -280,7 +279,7 @@ class UnitRow(NamedTuple):
 
 
 def unit_rows(sample: Sample, prediction: Prediction) -> list[UnitRow]:
-    """The units of a prediction in order; none where it carries none."""
+    """The units of a prediction in order; empty if it has none."""
     response = sample.response
     return [
         UnitRow(
@@ -292,19 +291,19 @@ def unit_rows(sample: Sample, prediction: Prediction) -> list[UnitRow]:
     ]
 
 
-# Numbers as people read them.
+# Numbers for people.
 
 
 MINUS = "\N{MINUS SIGN}"
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A figure as text; a dash for none."""
+    """A figure as text; a dash for None."""
     return "–" if value is None else f"{value:.{digits}f}".replace("-", MINUS)
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """A share as `7.4%`; one that would round to nothing as `<0.1%`, and to everything as `>99.9%`; None as a dash."""
+    """A share as `7.4%`; one that would round to 0 as `<0.1%`, to 100 as `>99.9%`; None as a dash."""
     if value is None:
         return "–"
     smallest = 10**-digits
@@ -317,12 +316,12 @@ def percent(value: float | None, digits: int = 1) -> str:
 
 
 def hundredths(confidence: float) -> int:
-    """A confidence in whole hundredths, cut: what is shown is what a threshold goes by."""
+    """A confidence in whole hundredths, rounded down, so that displayed values agree with thresholds."""
     return int(100 * confidence + 1e-9)
 
 
 def likelihood(confidence: float | None) -> str:
-    """A confidence as `91%`, cut; what is not 0 as `<1%` at least; None as a dash."""
+    """A confidence as `91%`, rounded down; a small one that is not 0 as `<1%`; None as a dash."""
     if confidence is None:
         return "–"
     return "<1%" if 0 < confidence < 0.01 else f"{hundredths(confidence)}%"
@@ -347,7 +346,7 @@ def interval(low: float | None, high: float | None) -> str:
 
 
 def by_wording(reasons: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
-    """What each reason is given for; those that differ in numbers alone are one: `37–46% of the units`."""
+    """The items of each reason; reasons that differ only in numbers are merged: `37–46% of the units`."""
     groups: dict[str, list[tuple[str, T]]] = {}
     for reason, case in reasons:
         groups.setdefault(_FIGURE.sub("#", reason), []).append((reason, case))
@@ -364,7 +363,7 @@ def _with_ranges(reasons: Sequence[str]) -> str:
 
 
 def shortened(names: Sequence[str], most: int, between: str = ", ") -> str:
-    """The first of some names, and how many more there are: `de, en and 5 more`."""
+    """The first of some names, and the number of the others: `de, en and 5 more`."""
     return between.join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 

@@ -1,1 +1,1 @@
-"""Scorers: a number a sample, with its direction stated."""
+"""Scorers: a score per sample, with its direction stated."""

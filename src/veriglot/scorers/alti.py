@@ -1,8 +1,9 @@
-"""ALTI+ (Ferrando et al. 2022): how much of each token of a translation came from the source.
+"""ALTI+ (Ferrando et al. 2022): how much the source contributes to each token of a translation.
 
-HAT's data were judged by it (section 2.2). An attention block writes each place as a sum of vectors, one for each place
-that it attends to, and the residual. A vector contributes as much as it brings the output nearer in the L1 norm,
-max(0, |y| - |y - v|), as a share of the sum. Shares are multiplied through the layers of encoder and decoder.
+HAT scored its data with it (section 2.2). The output of an attention block at a position is a sum of vectors: one for
+each attended position, and the residual. A vector's contribution is how much nearer it brings the output in the L1
+norm, max(0, |y| - |y - v|), as a share of the sum. Contributions are multiplied through the layers of encoder and
+decoder.
 """
 
 from __future__ import annotations
@@ -15,43 +16,43 @@ import transformers
 
 from veriglot.errors import WeightsError
 from veriglot.hub.checkpoints import checkpoint, hub_options, loading
-from veriglot.scorers.base import Measured
+from veriglot.scorers.base import RawScore
 from veriglot.scorers.neural import ForcedDecoding, Network
 from veriglot.signatures import signature
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    Passed = dict[torch.nn.Module, tuple[Any, Any]]  # what a module got and gave
+    Passed = dict[torch.nn.Module, tuple[Any, Any]]  # inputs and output of each module
 
 __all__ = []
 
-_NORM_FIRST = {"marian": False, "m2m_100": True}  # whether a layer normalizes what its blocks read, or what they write
-_NUMBERS = 1 << 25  # of the vectors that are held at a time
+_NORM_FIRST = {"marian": False, "m2m_100": True}  # whether layer norm comes before a block, or after it
+_NUMBERS = 1 << 25  # maximum size of the vectors in memory
 _TINY = 1e-30  # below any contribution of a float32, and above 0
 
 
 class Alti(ForcedDecoding):
-    """The mean share that the source has in the tokens of a translation: 0 to 1, higher is better.
+    """The mean contribution of the source to the tokens of a translation: 0 to 1, higher is better.
 
-    The rest is the share of what was translated before. It is low where a model wrote a text of its own, so `model`
-    should be the one that translated; of another model, it is that model's opinion. See `ForcedDecoding` for the tokens
-    that count. `parts` holds `tokens`, and the `least` share of a token. The layer norm is taken as linear with the
-    deviation that it divided by, biases belong to no token, and what the feed-forward layers do is left out, as in the
-    paper.
+    The rest is the contribution of the earlier target tokens. The score is low if a model invented text, so `model`
+    should be the one that translated; with another model, the score is that model's view. See `ForcedDecoding` for the
+    tokens that count. `parts` has `tokens`, and `least`, the lowest share of a token. As in the paper, layer norm is
+    linearised with its actual standard deviation, biases are attributed to no token, and feed-forward layers are
+    ignored.
 
     Args:
-        model: a folder, a name that `veriglot models` lists, or a name on the hub, of a Marian, M2M100 or NLLB.
-        codes: for a model whose tokenizer wants to be told the languages, `TAG=CODE` parted by commas, such as
-            `de=deu_Latn,en=eng_Latn`; tags that are absent are looked for among the tokenizer's own codes.
+        model: a Marian, M2M100 or NLLB: a folder, a name that `veriglot models` lists, or a name on the hub.
+        codes: if the tokenizer needs language codes: `TAG=CODE` separated by commas, such as
+            `de=deu_Latn,en=eng_Latn`; missing tags are looked up in the tokenizer's own codes.
         revision: of a model on the hub.
         device: such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
-        dtype: of the weights; of less than `float32`, scores vary with the batch in their last digits.
-        accept_licence: its licence, where it is not a permissive one, is accepted.
+        dtype: of the weights; below `float32`, scores vary with the batch in their last digits.
+        accept_licence: whether to accept the model's licence, if it is not a permissive one.
 
     Raises:
-        WeightsError: the model cannot be loaded, its licence has to be accepted first, or it is of another kind.
-        UsageError: codes that are none.
+        WeightsError: the model cannot be loaded, its licence must be accepted first, or it is of another kind.
+        UsageError: invalid codes.
     """
 
     name = "alti@1"
@@ -83,11 +84,11 @@ class Alti(ForcedDecoding):
             dtype=dtype,
             accept_licence=accept_licence,
         )
-        network.model.set_attn_implementation("eager")  # the others keep their attention weights to themselves
+        network.model.set_attn_implementation("eager")  # other implementations do not return attention weights
         super().__init__(network, codes)
         self.signature = signature(scorer=self.name, codes=codes or None, unit="token", **network.about)
 
-    def _run(self, rows: list[tuple[list[int], list[int]]]) -> list[Measured]:
+    def _run(self, rows: list[tuple[list[int], list[int]]]) -> list[RawScore]:
         network, config = self._network, self._network.model.config
         ids, mask = network.padded([row for row, _ in rows], config.pad_token_id)
         labels, produced = network.padded([row for _, row in rows], config.pad_token_id)
@@ -97,7 +98,7 @@ class Alti(ForcedDecoding):
         counted = produced.bool() & self._counted(labels)
         results = [shares[tokens] for shares, tokens in zip(source.sum(-1).double(), counted, strict=True)]
         return [
-            Measured(float(shares.mean()), {"tokens": float(len(shares)), "least": float(shares.min())})
+            RawScore(float(shares.mean()), {"tokens": float(len(shares)), "least": float(shares.min())})
             for shares in results
         ]
 
@@ -105,13 +106,13 @@ class Alti(ForcedDecoding):
 def _shares(
     model: Any, ids: torch.Tensor, mask: torch.Tensor, ahead: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The shares of the source, and of what is translated, in each token that is produced.
+    """The contributions of source and target tokens to each generated token.
 
     Args:
-        model: encoder and decoder, with attention that gives its weights.
-        ids: of the source, of shape (b, s), s the longest.
-        mask: 1 where they are no padding.
-        ahead: what the decoder reads, of shape (b, t): before each token that is produced, the one before it.
+        model: encoder and decoder, with an attention implementation that returns its weights.
+        ids: of the source, of shape (b, s), padded to the longest.
+        mask: 1 for tokens, 0 for padding.
+        ahead: decoder input, of shape (b, t): the token before each generated one.
 
     Returns:
         Two arrays of shapes (b, t, s) and (b, t, t), whose rows together sum to one.
@@ -145,7 +146,7 @@ def _identity(ids: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def _recorded(modules: Iterable[torch.nn.Module]) -> Iterator[Passed]:
-    """What each of the modules gets and gives while the model runs."""
+    """Record inputs and output of each module while the model runs."""
     record: Passed = {}
 
     def keep(module: torch.nn.Module, inputs: Any, output: Any) -> None:
@@ -160,22 +161,22 @@ def _recorded(modules: Iterable[torch.nn.Module]) -> Iterator[Passed]:
 
 
 def _contributions(record: Passed, attention: Any, norm: Any, *, first: bool, own: bool) -> torch.Tensor:
-    """The contributions to what an attention block writes, of shape (b, q, k), each row of which sums to one.
+    """Contributions to the output of an attention block, of shape (b, q, k); each row sums to one.
 
     Args:
-        record: as `_recorded` fills it.
+        record: filled by `_recorded`.
         attention: the attention of the block.
         norm: its layer norm.
-        first: it normalizes what the attention reads, not what the block writes.
-        own: it attends to its own places, so that the residual belongs to the place itself; else the residual has a
-            column of its own, the last.
+        first: whether layer norm comes before the attention, not after the block.
+        own: whether it is self-attention, so that the residual belongs to its own position; otherwise the residual has
+            a last column of its own.
     """
     attended, weights = (tensor.float() for tensor in record[attention][1])
     before, after = record[norm][0][0].float(), record[norm][1].float()
     parts = _parts(attention, record[attention.v_proj][1])  # of shape (b, h, k, d)
     if first:
         residual, output = before, before + attended
-    else:  # as a linear map, without its bias
+    else:  # apply the linear map without its bias
         deviation = (before.var(-1, correction=0, keepdim=True) + norm.eps).sqrt()
         parts, residual = (
             (vectors - vectors.mean(-1, keepdim=True)) * norm.weight.float() for vectors in (parts, before - attended)
@@ -193,12 +194,12 @@ def _contributions(record: Passed, attention: Any, norm: Any, *, first: bool, ow
         nearer = output[:, some].abs().sum(-1, keepdim=True) - (output[:, some, None] - vectors).abs().sum(-1)
         shares.append(nearer.clamp(min=0))
     result = torch.cat(shares, 1)
-    (result.diagonal(dim1=1, dim2=2) if own else result[..., -1]).add_(_TINY)  # where no vector brings it nearer
+    (result.diagonal(dim1=1, dim2=2) if own else result[..., -1]).add_(_TINY)  # if no vector contributes
     return result / result.sum(-1, keepdim=True)
 
 
 def _parts(attention: Any, values: torch.Tensor) -> torch.Tensor:
-    """What each place would add to the output by each head, were it all that is attended to: (b, h, k, d)."""
+    """Output of each head for each position, as if all attention were on it: (b, h, k, d)."""
     heads = values.float().view(*values.shape[:2], attention.num_heads, -1)
     projection = attention.out_proj.weight.float().view(-1, *heads.shape[2:])
     return torch.einsum("bkhe,dhe->bhkd", heads, projection)

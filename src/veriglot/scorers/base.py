@@ -1,4 +1,4 @@
-"""What scorers share: a score a sample or why there is none, pairs of texts measured once, checks of options."""
+"""Base classes of scorers: a score per sample or why there is none, deduplicated pairs of texts, checks of options."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BaseScorer",
-    "Measured",
     "Pair",
     "PairScorer",
+    "RawScore",
     "SampleScorer",
     "answered",
-    "codes_of",
-    "one_of",
+    "check_choice",
     "pair_languages",
+    "parse_codes",
 ]
 
 
@@ -33,8 +33,8 @@ PlanT = TypeVar("PlanT")
 ResultT = TypeVar("ResultT")
 
 
-class Measured(NamedTuple):
-    """A number, the parts that it was made of, and the language it was made in (None where none was needed)."""
+class RawScore(NamedTuple):
+    """A score, its parts, and the language used (None if none was needed)."""
 
     value: float
     parts: dict[str, float]
@@ -44,19 +44,19 @@ class Measured(NamedTuple):
 def answered(
     plans: Sequence[PlanT | NotScored], ask: Callable[[list[PlanT]], Iterable[ResultT]]
 ) -> list[ResultT | NotScored]:
-    """What `ask` gives of the plans, in order, with those that are no plans as they are."""
+    """Apply `ask` to the plans and return its results in order; entries that are `NotScored` stay."""
     results = iter(ask([plan for plan in plans if not isinstance(plan, NotScored)]))
     return [plan if isinstance(plan, NotScored) else next(results) for plan in plans]
 
 
 class BaseScorer(Configured, ABC):
-    """A scorer: one score a sample. It travels to another process as its options, and loads its model there.
+    """A scorer: one score per sample. Pickled as its options; another process loads its model itself.
 
     Attributes:
         name: name and revision.
         signature: name, model and settings in one line.
-        direction: which way the numbers go.
-        no_evidence: the reason of a sample without evidence.
+        direction: whether a higher score is better or worse.
+        no_evidence: the reason for samples without evidence.
     """
 
     name: str
@@ -65,14 +65,14 @@ class BaseScorer(Configured, ABC):
     no_evidence = "there is no evidence to compare the response with"
 
     @abstractmethod
-    def _measured(self, samples: Sequence[Sample]) -> Iterable[Measured | NotScored]:
-        """One result a sample, in order."""
+    def _measured(self, samples: Sequence[Sample]) -> Iterable[RawScore | NotScored]:
+        """One result per sample, in order."""
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """One score a sample, in order; without evidence the status is `no_evidence`."""
+        """One score per sample, in order; without evidence the status is `no_evidence`."""
         return [self._score(*pair) for pair in zip(samples, self._measured(samples), strict=True)]
 
-    def _score(self, sample: Sample, result: Measured | NotScored) -> Score:
+    def _score(self, sample: Sample, result: RawScore | NotScored) -> Score:
         if isinstance(result, NotScored):
             return Score(sample.id, result.status, self.name, reason=result.reason, signature=self.signature)
         tag = result.language or sample.language
@@ -82,26 +82,26 @@ class BaseScorer(Configured, ABC):
 
 
 class SampleScorer(BaseScorer):
-    """A scorer that measures each sample by itself, where there is evidence."""
+    """A scorer of single samples with evidence."""
 
     @abstractmethod
-    def measure(self, sample: Sample) -> Measured | NotScored:
-        """The number of one sample, whose evidence is not blank."""
+    def measure(self, sample: Sample) -> RawScore | NotScored:
+        """The score of one sample, whose evidence is not blank."""
 
-    def _measured(self, samples: Sequence[Sample]) -> Iterable[Measured | NotScored]:
+    def _measured(self, samples: Sequence[Sample]) -> Iterable[RawScore | NotScored]:
         missing = NotScored(Status.NO_EVIDENCE, self.no_evidence)
         return (self.measure(sample) if has_evidence(sample) else missing for sample in samples)
 
 
 class Pair(NamedTuple):
-    """What is scored. Halves of UTF-16 pairs are the replacement character, and keep their place.
+    """The input of a scorer. Lone surrogates are replaced by the replacement character, one for one.
 
     Attributes:
-        source: the evidence, its passages parted by line breaks; in a translation, what was translated.
-        response: the text to judge.
-        source_language: BCP 47 tag of the evidence, where all its passages are of one language and it is known.
-        language: BCP 47 tag of the response, where it is known.
-        question: what was asked; empty where nothing was.
+        source: the evidence, its passages separated by line breaks; for a translation, the source text.
+        response: the text to score.
+        source_language: BCP 47 tag of the evidence, if all its passages have the same known language.
+        language: BCP 47 tag of the response, if known.
+        question: the question or prompt; empty if there is none.
     """
 
     source: str
@@ -112,20 +112,20 @@ class Pair(NamedTuple):
 
 
 class PairScorer(BaseScorer):
-    """A scorer of pairs. A response that is blank has no score.
+    """A scorer of pairs. A blank response has no score.
 
     Attributes:
-        one_process: true, as it holds a network or another program: a copy a process would fill the memory, and a
-            network takes every core by itself.
+        one_process: true, since it has a network or another program: one copy per process would fill the memory, and a
+            network uses all cores by itself.
     """
 
     one_process = True
 
     @abstractmethod
-    def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
-        """A number per pair, in order, which hangs on that pair alone. Pairs are distinct, and none is blank."""
+    def measure(self, pairs: Sequence[Pair]) -> list[RawScore | NotScored]:
+        """A score per pair, in order, independent of the other pairs. Pairs are distinct, and none is blank."""
 
-    def _measured(self, samples: Sequence[Sample]) -> Iterable[Measured | NotScored]:
+    def _measured(self, samples: Sequence[Sample]) -> Iterable[RawScore | NotScored]:
         pairs = [self._pair(sample) for sample in samples]
         distinct = list(dict.fromkeys(pair for pair in pairs if isinstance(pair, Pair)))
         results = dict(zip(distinct, self.measure(distinct) if distinct else [], strict=True))
@@ -148,15 +148,15 @@ class PairScorer(BaseScorer):
 
 
 def pair_languages(pair: Pair) -> tuple[str | None, str | None]:
-    """The languages of source and response, as they are given or else identified; None where they cannot be."""
+    """The languages of source and response, given or else identified; None if they cannot be."""
     return text_language(pair.source, pair.source_language), text_language(pair.response, pair.language)
 
 
-def codes_of(text: str) -> dict[str, str]:
-    """`TAG=CODE` parted by commas, as a table.
+def parse_codes(text: str) -> dict[str, str]:
+    """Parse `TAG=CODE` separated by commas.
 
     Raises:
-        UsageError: a part without `=`, or a tag that is none.
+        UsageError: a part without `=`, or an invalid tag.
     """
     table = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
@@ -167,8 +167,8 @@ def codes_of(text: str) -> dict[str, str]:
     return table
 
 
-def one_of(option: str, value: str, choices: Sequence[str]) -> None:
-    """Refuse the value of an option that is none of its choices.
+def check_choice(option: str, value: str, choices: Sequence[str]) -> None:
+    """Raise an error if the value of an option is not one of its choices.
 
     Raises:
         UsageError: it is not.

@@ -1,4 +1,4 @@
-"""chrF: character n-grams that a response and its evidence have in common (Popović 2015), by sacrebleu."""
+"""chrF: character n-grams shared by a response and its evidence (Popović 2015), by sacrebleu."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sacrebleu import __version__ as sacrebleu_version
 from sacrebleu.metrics.chrf import CHRF
 
 from veriglot.errors import UsageError
-from veriglot.scorers.base import Measured, SampleScorer, one_of
+from veriglot.scorers.base import RawScore, SampleScorer, check_choice
 from veriglot.signatures import signature
 
 if TYPE_CHECKING:
@@ -18,20 +18,20 @@ __all__ = []
 
 
 class ChrF(SampleScorer):
-    """chrF of the response against its evidence, 0 to 100, as sacrebleu counts it; `words=2` makes it chrF++.
+    """chrF of the response against its evidence, 0 to 100, as in sacrebleu; `words=2` makes it chrF++.
 
-    It needs no words, and so no segmentation. It was made for translations against other translations: `evidence` is
+    It needs no word segmentation. It was designed to compare translations with reference translations: `evidence` is
     then the reference, not the source.
 
     Args:
-        characters: the longest character n-gram.
-        words: the longest word n-gram; 0 for none. Words are parted by spaces and punctuation.
-        beta: how many times recall counts as much as precision.
-        lowercase: whether case makes no difference.
-        passages: `joined` takes all passages for one reference; `best` takes each for one, and the best of them.
+        characters: maximum order of character n-grams.
+        words: maximum order of word n-grams; 0 for none. Words are separated by spaces and punctuation.
+        beta: weight of recall relative to precision.
+        lowercase: whether to ignore case.
+        passages: `joined` uses all passages as one reference; `best` uses each as a reference, and the best of them.
 
     Raises:
-        UsageError: a setting that makes no sense.
+        UsageError: an invalid setting.
     """
 
     name = "chrf@1"
@@ -48,15 +48,15 @@ class ChrF(SampleScorer):
         for option, given, minimum in (("characters", characters, 1), ("words", words, 0), ("beta", beta, 1)):
             if isinstance(given, bool) or not isinstance(given, int) or given < minimum:
                 raise UsageError(f"{option} is a whole number of at least {minimum}, not {given!r}.")
-        one_of("passages", passages, ("joined", "best"))
+        check_choice("passages", passages, ("joined", "best"))
         self.passages = passages
         self._metric = CHRF(characters, words, beta, lowercase=lowercase)
-        self.signature = signature(  # settings in sacrebleu's words
+        self.signature = signature(  # with sacrebleu's names of settings
             scorer=self.name, case="lc" if lowercase else "mixed", nc=characters, nw=words, beta=beta, space="no",
             passages=passages, sacrebleu=sacrebleu_version,
         )  # fmt: skip
 
-    def measure(self, sample: Sample) -> Measured:
-        """The score; 0 where nothing is in common, as in an empty response."""
+    def measure(self, sample: Sample) -> RawScore:
+        """The score; 0 if nothing is shared, as for an empty response."""
         references = ["\n".join(sample.passages)] if self.passages == "joined" else sample.passages
-        return Measured(float(self._metric.sentence_score(sample.response, references).score), {})
+        return RawScore(float(self._metric.sentence_score(sample.response, references).score), {})

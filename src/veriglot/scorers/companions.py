@@ -1,4 +1,4 @@
-"""Scorers whose package runs in a Python environment of its own: COMET, LASER, BLASER, and engines of anyone's."""
+"""Scorers whose package runs in its own Python environment: COMET, LASER, BLASER, and engines of users."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from veriglot.judging.base import NotScored
 from veriglot.pipeline.companion import Answer, Companion, python_of
 from veriglot.records import Direction, Status
 from veriglot.records.languages import tag_of, translation_codes
-from veriglot.scorers.base import Measured, Pair, PairScorer, answered, codes_of, pair_languages
+from veriglot.scorers.base import Pair, PairScorer, RawScore, answered, pair_languages, parse_codes
 from veriglot.signatures import checkpoint_revision, digest, file_sha256, signature
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ __all__ = []
 
 
 class _CompanionScorer(PairScorer):
-    """Pairs go to an engine as rows `{"source", "response", "source_language", "language", "question"}`.
+    """Sends pairs to an engine as rows `{"source", "response", "source_language", "language", "question"}`.
 
-    The process starts with the scorer. A row over which it dies twice is `failed`; the others get their scores.
+    The process starts with the scorer. A row that crashes it twice is `failed`; the others get their scores.
     """
 
     def _open(self, python: str | Path, engine: str | Path, options: Json, about: Json, **timeouts: float) -> None:
@@ -44,44 +44,44 @@ class _CompanionScorer(PairScorer):
         about["revision"] = about.pop("revision", None) if folder is None else checkpoint_revision(folder)
         self.signature = signature(scorer=self.name, **about, device=details.get("device"), **versions)
 
-    def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
+    def measure(self, pairs: Sequence[Pair]) -> list[RawScore | NotScored]:
         """See `PairScorer`."""
         return answered([self._row(pair) for pair in pairs], lambda asked: map(self._read, self._companion.ask(asked)))
 
     def _row(self, pair: Pair) -> Json | NotScored:
-        """What the engine is given of a pair; or why it is not asked."""
+        """The row of a pair for the engine; or why there is none."""
         return {"source": pair.source, "response": pair.response}
 
-    def _read(self, answer: Answer) -> Measured | NotScored:
+    def _read(self, answer: Answer) -> RawScore | NotScored:
         if answer.value is None:
             return NotScored(Status(answer.status), answer.error or "")
-        return Measured(answer.value, answer.parts)
+        return RawScore(answer.value, answer.parts)
 
     def close(self) -> None:
-        """Have the process leave; scoring starts another."""
+        """Stop the process; scoring starts a new one."""
         self._companion.close()
 
 
 class Comet(_CompanionScorer):
     """The score of a COMET model of quality estimation, without a reference: COMET-QE, CometKiwi, XCOMET.
 
-    Higher is better. CometKiwi and XCOMET are trained to give 0 to 1; COMET-QE (Rei et al. 2021) gives numbers around 0
-    without bounds. `parts` of an XCOMET holds `source` (the regression) and `mqm` (from its error spans). A pair that
-    the published code would cut off is `too_long`. Runs unbabel-comet in the environment `comet`.
+    Higher is better. CometKiwi and XCOMET are trained for 0 to 1; scores of COMET-QE (Rei et al. 2021) are around 0
+    without bounds. `parts` of an XCOMET has `source` (the regression) and `mqm` (from its error spans). A pair that
+    the published code would truncate is `too_long`. Runs unbabel-comet in the environment `comet`.
 
     Args:
         model: a folder with `hparams.yaml` and `checkpoints/`, a `.ckpt` file inside one, or a name on the hub.
-        encoder: folder of the encoder that the model was made from, where the one that it names is not here.
+        encoder: folder of the model's base encoder, if the one named in the model is not available.
         python: interpreter, or folder, of the environment; None for `VERIGLOT_ENV_COMET`, else the one in the cache.
-        device: such as `cpu` or `cuda:0`; None for CUDA if it is there.
-        batch_size: pairs at a time.
+        device: such as `cpu` or `cuda:0`; None for CUDA if available.
+        batch_size: pairs per batch.
         timeout: seconds for 64 pairs; start_timeout: seconds for loading.
-        accept_licence: its licence, where it is not a permissive one, is accepted.
+        accept_licence: whether to accept the model's licence, if it is not a permissive one.
 
     Raises:
-        UsageError: the environment is not here; the remedy is the commands that make it.
+        UsageError: the environment does not exist; the remedy is the commands that create it.
         WeightsError: the model cannot be loaded, or needs references.
-        WeightsError: its licence has to be accepted first.
+        WeightsError: its licence must be accepted first.
         VeriglotError: the process does not start.
     """
 
@@ -106,13 +106,13 @@ class Comet(_CompanionScorer):
 
 
 class Laser(_CompanionScorer):
-    """The cosine of LASER2 or LASER3 sentence embeddings (Heffernan et al. 2022) of source and translation; -1 to 1.
+    """Cosine of LASER2 or LASER3 sentence embeddings (Heffernan et al. 2022) of source and translation; -1 to 1.
 
-    Higher is better. Runs laser_encoders in the environment `laser`; nothing is fetched.
+    Higher is better. Runs laser_encoders in the environment `laser`; nothing is downloaded.
 
     Args:
-        model: folder with `laser2.pt`, `laser2.spm`, and what LASER3 files are wanted.
-        encoder: the file's name, without its suffix, for the response: `laser2`, or `laser3-hau_Latn.v1`.
+        model: folder with `laser2.pt`, `laser2.spm`, and the LASER3 files to use.
+        encoder: name of the encoder file for the response, without suffix: `laser2`, or `laser3-hau_Latn.v1`.
         source_encoder: the same for the source; None for the same file.
         python, device, timeout, start_timeout: as for `Comet`; of the environment `laser`.
 
@@ -141,20 +141,20 @@ class Laser(_CompanionScorer):
 
 
 class Blaser(_CompanionScorer):
-    """BLASER 2.0 QE (Chen et al. 2023) on SONAR embeddings; by its authors' scale 1 to 5, higher is better.
+    """BLASER 2.0 QE (Chen et al. 2023) on SONAR embeddings; 1 to 5 on its authors' scale, higher is better.
 
-    SONAR is told the languages, in FLORES-200 codes; those that are not given are identified. Runs
+    SONAR needs the languages as FLORES-200 codes; languages that are not given are identified. Runs
     sonar-space in the environment `sonar`.
 
     Args:
-        model: a card of that package, a `model.pt`, or the folder that holds it.
+        model: a card of that package, a `model.pt`, or its folder.
         encoder: card of the text encoder.
-        codes: languages in the encoder's codes where our table has none, `TAG=CODE` parted by commas.
+        codes: the encoder's codes of languages that our table lacks, `TAG=CODE` separated by commas.
         python, device, timeout, start_timeout, accept_licence: as for `Comet`; of the environment `sonar`.
 
     Raises:
         UsageError, WeightsError, VeriglotError: as for `Comet`.
-        UsageError: codes that are none.
+        UsageError: invalid codes.
     """
 
     name = "blaser-2.0-qe@1"
@@ -172,7 +172,7 @@ class Blaser(_CompanionScorer):
         accept_licence: bool = False,
     ) -> None:
         agree(model, accepted=accept_licence)
-        self._codes = codes_of(codes)
+        self._codes = parse_codes(codes)
         given = {
             "model": model, "encoder": encoder, "tokenizer": encoder, "device": device, "offline": offline(),
         }  # fmt: skip
@@ -180,29 +180,29 @@ class Blaser(_CompanionScorer):
         self._open(python_of("sonar", python), "sonar", given, about, start_timeout=start_timeout, timeout=timeout)
 
     def _row(self, pair: Pair) -> Json | NotScored:
-        """Without both languages' codes there is nothing to ask."""
+        """A pair without the codes of both languages is not scored."""
         tags = pair_languages(pair)
         codes = [self._codes.get(tag or "") or translation_codes()["nllb"].get(tag_of(tag) or "") for tag in tags]
         if None in codes:
             side, tag = ("source", tags[0]) if codes[0] is None else ("response", tags[1])
-            reason = f"SONAR has to be told the language of the {side}, and there is no code for {tag or 'unknown'}"
+            reason = f"SONAR needs the language of the {side}, and there is no code for {tag or 'unknown'}"
             return NotScored(Status.UNSUPPORTED_LANGUAGE, reason)
         return {"source": pair.source, "response": pair.response, "source_language": codes[0], "language": codes[1]}
 
 
 class Process(_CompanionScorer):
-    """The number of an engine of your own, in any Python environment: a file with a class `Engine`.
+    """The score of your own engine, in any Python environment: a file with a class `Engine`.
 
     Args:
-        engine: the file; docs/neural_scorers.md says what its class has to have.
+        engine: the file; docs/neural_scorers.md describes its class.
         python: the interpreter, or the folder of its environment.
-        options: what its constructor is given; the signature holds a digest of them.
-        higher_is_better: which way its numbers go.
+        options: arguments of its constructor; the signature has a digest of them.
+        higher_is_better: whether a higher score is better.
         timeout: seconds for 64 pairs; start_timeout: seconds for loading.
 
     Raises:
-        UsageError: the file or the interpreter is not there.
-        WeightsError: the engine refuses to start; VeriglotError: it cannot.
+        UsageError: the file or the interpreter does not exist.
+        WeightsError: the engine refuses to start; VeriglotError: it fails to start.
     """
 
     name = "process@1"
@@ -222,7 +222,7 @@ class Process(_CompanionScorer):
         if not file.is_file():
             raise UsageError(f"There is no engine {engine!r}.", "Give a Python file with a class Engine.")
         about = {"engine": file.stem, "revision": file_sha256(file)[:16]}
-        if options:  # a digest: what they hold, such as keys, is nobody else's business
+        if options:  # a digest, since they may contain secrets such as keys
             about["options"] = digest([msgspec.json.encode(options, order="sorted")])[:12]
         self._open(python, file, options or {}, about, start_timeout=start_timeout, timeout=timeout)
 

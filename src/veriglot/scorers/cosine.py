@@ -1,4 +1,4 @@
-"""How near source and response are as vectors: LaBSE, and any other encoder of Veriglot's."""
+"""Cosine similarity of the embeddings of source and response: LaBSE, and any other encoder of Veriglot's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from veriglot.encoders.base import load_encoder
 from veriglot.hub.checkpoints import agree
 from veriglot.judging.base import NotScored
 from veriglot.records import Status
-from veriglot.scorers.base import Measured, Pair, PairScorer
+from veriglot.scorers.base import Pair, PairScorer, RawScore
 from veriglot.signatures import signature
 
 if TYPE_CHECKING:
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 __all__ = []
 
-_AT_ONCE = 256  # pairs given to the encoder in one call
+_AT_ONCE = 256  # pairs per call of the encoder
 
 
 class Cosine(PairScorer):
-    """The cosine of the vectors of source and response, each as one text; between -1 and 1, higher is better.
+    """Cosine of the embeddings of source and response, each as one text; between -1 and 1, higher is better.
 
-    A text that is longer than the encoder takes is seen in windows, whose mean counts (docs/encoders.md).
+    A text longer than the encoder's maximum is split into windows, whose embeddings are averaged (docs/encoders.md).
 
     Args:
         encoder: a name of `veriglot.encoders.ENCODERS`.
-        model: its checkpoint, where it takes one.
-        accept_licence: the checkpoint's licence, where it is not a permissive one, is accepted.
+        model: its checkpoint, if it needs one.
+        accept_licence: whether to accept the checkpoint's licence, if it is not a permissive one.
         options: of the encoder.
 
     Raises:
         UnknownNameError, MissingExtraError, WeightsError, UsageError: as `veriglot.encoders.load_encoder`.
-        WeightsError: the checkpoint's licence has to be accepted first.
+        WeightsError: the checkpoint's licence must be accepted first.
     """
 
     name = "cosine@1"
@@ -53,9 +53,9 @@ class Cosine(PairScorer):
         self._encoder = load_encoder(encoder, **options)
         self.signature = signature(scorer=self.name) + "|" + self._encoder.signature
 
-    def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
+    def measure(self, pairs: Sequence[Pair]) -> list[RawScore | NotScored]:
         """See `PairScorer`."""
-        results: list[Measured | NotScored] = []
+        results: list[RawScore | NotScored] = []
         for start in range(0, len(pairs), _AT_ONCE):
             some = pairs[start : start + _AT_ONCE]
             source, response = (
@@ -65,7 +65,7 @@ class Cosine(PairScorer):
             for left, right in zip(source, response, strict=True):
                 length = float(np.linalg.norm(left) * np.linalg.norm(right))
                 if length:
-                    results.append(Measured(float(np.clip(left @ right / length, -1.0, 1.0)), {}))
+                    results.append(RawScore(float(np.clip(left @ right / length, -1.0, 1.0)), {}))
                 else:
                     results.append(NotScored(Status.NOTHING_TO_COMPARE, "a text without any token has no vector"))
         return results
@@ -76,7 +76,7 @@ class Labse(Cosine):
 
     Args:
         model: a folder, or a name on the hub (`sentence-transformers/LaBSE`).
-        accept_licence: its licence, where it is not a permissive one, is accepted.
+        accept_licence: whether to accept its licence, if it is not a permissive one.
         options: of the encoder `sentence-transformers`.
     """
 

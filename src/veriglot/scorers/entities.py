@@ -1,4 +1,4 @@
-"""Named entity overlap: which entities of the response the evidence has too, by spaCy (Nan et al. 2021)."""
+"""Named entity overlap: which entities of the response are in the evidence too, by spaCy (Nan et al. 2021)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from veriglot.judging.base import NotScored, text_language
 from veriglot.judging.classifiers import split_chunks
 from veriglot.records import Sample, Status
 from veriglot.records.languages import get_language
-from veriglot.scorers.base import Measured, SampleScorer
+from veriglot.scorers.base import RawScore, SampleScorer
 from veriglot.scorers.rouge import Overlap, Value, agreement, check_options, tokens
 from veriglot.signatures import digest, file_sha256, signature
 from veriglot.text.unicode import without_surrogates
@@ -32,11 +32,11 @@ __all__ = []
 
 _RECOGNISERS = frozenset({"ner", "entity_ruler", "span_ruler"})
 _NO_USE_TO_NER = ("parser", "tagger", "lemmatizer", "morphologizer", "attribute_ruler", "senter", "textcat")
-_PIECE = 50_000  # code points at most at once; spaCy refuses a million
+_PIECE = 50_000  # maximum code points at a time; spaCy refuses a million
 
 
 class Pipeline(NamedTuple):
-    """A pipeline of spaCy, by its package or folder; `revision` is what a signature calls it, `quality` its own F1."""
+    """A spaCy pipeline, by its package or folder; `revision` is its name in signatures, `quality` its published F1."""
 
     name: str
     language: str
@@ -47,9 +47,9 @@ class Pipeline(NamedTuple):
 
 @cache
 def installed_pipelines() -> tuple[Pipeline, ...]:
-    """The installed packages of spaCy that recognise entities, best first by their own figures, then by name.
+    """The installed spaCy packages that recognise entities, best first by their published F1, then by name.
 
-    Only their descriptions are read; nothing of them is imported.
+    Only their metadata is read; nothing of them is imported.
     """
     pipelines = []
     for name in spacy.util.get_installed_models():
@@ -62,7 +62,7 @@ def installed_pipelines() -> tuple[Pipeline, ...]:
 
 
 def pipeline_for(tag: str) -> Pipeline | None:
-    """The best installed pipeline of a language; None where there is none."""
+    """The best installed pipeline of a language; None if there is none."""
     try:
         wanted = _base(tag)
     except UnknownNameError:
@@ -72,7 +72,7 @@ def pipeline_for(tag: str) -> Pipeline | None:
 
 
 def pipeline_named(name: str) -> Pipeline:
-    """A pipeline by the name of its package or its folder (which holds `meta.json`).
+    """A pipeline by the name of its package or its folder (with `meta.json`).
 
     Raises:
         UsageError: there is no such folder or package, or it recognises no entities.
@@ -96,10 +96,10 @@ def pipeline_named(name: str) -> Pipeline:
 
 
 def entities(pipeline: Pipeline, text: str) -> list[tuple[int, int, str]]:
-    """The entities of a text: half-open ranges of code points and labels, in order. Long texts go in pieces.
+    """The entities of a text: half-open ranges of code points and labels, in order. Long texts are split into pieces.
 
-    A piece ends where a sentence does, or, where one is longer than a piece, between words. Lone surrogates, which
-    spaCy cannot store, are taken as replacement characters.
+    A piece ends at the end of a sentence, or, if a sentence is longer than a piece, between words. Lone surrogates,
+    which spaCy cannot store, are replaced by replacement characters.
     """
     text = without_surrogates(text)
     places = np.arange(len(text))
@@ -133,25 +133,25 @@ def _base(tag: str) -> str:
 
 @lru_cache(4)
 def _loaded(pipeline: Pipeline) -> SpacyPipeline:
-    rules = {"entity_ruler", "span_ruler"}.intersection(pipeline.components)  # they may look at lemmas and tags
+    rules = {"entity_ruler", "span_ruler"}.intersection(pipeline.components)  # they may use lemmas and tags
     return spacy.load(pipeline.name, exclude=() if rules else _NO_USE_TO_NER)
 
 
 class EntityOverlap(SampleScorer):
-    """The share of the response's named entities that are entities of the evidence too, 0 to 1 (NEO of Kang et al.).
+    """The share of the response's named entities that are also entities of the evidence, 0 to 1 (NEO of Kang et al.).
 
-    Entities are compared as sets of texts, in the form of `veriglot.scorers.rouge.tokens`. They are found by a
-    pipeline of spaCy that is installed for the language; where there is none, the status is `unsupported_language`. A
-    response without entities has no precision: it is not scored, unless `empty` says what it is worth.
+    Entities are compared as sets of texts, in the form of `veriglot.scorers.rouge.tokens`. They are found by an
+    installed spaCy pipeline for the language; if there is none, the status is `unsupported_language`. A response
+    without entities has no precision: it is not scored, unless `empty` gives its value.
 
     Args:
-        value: which of precision, recall and F1 is the number.
-        pipeline: the name of an installed package or a folder, to be used whatever the language.
-        labels: the kinds of entities that count, in the pipeline's own words; all where None.
+        value: precision, recall or F1 as the score.
+        pipeline: the name of an installed package, or a folder, for every language.
+        labels: the entity labels that count, in the pipeline's own scheme; None for all.
         empty: the value of a response that has no entities, 0 to 1.
 
     Raises:
-        UsageError: no such pipeline, or it recognises no entities; a setting that makes no sense.
+        UsageError: no such pipeline, or it recognises no entities; an invalid setting.
     """
 
     name = "entity-overlap@2"
@@ -176,7 +176,7 @@ class EntityOverlap(SampleScorer):
             pipelines=",".join(pipeline.revision for pipeline in asked) or "none",
         )
 
-    def measure(self, sample: Sample) -> Measured | NotScored:
+    def measure(self, sample: Sample) -> RawScore | NotScored:
         """P, R and F1 of the sets of entities, with their sizes."""
         tag = text_language(sample.response, sample.language)
         asked = [tag, *(passage.language or tag for passage in sample.evidence)]
@@ -188,7 +188,7 @@ class EntityOverlap(SampleScorer):
             return NotScored(Status.UNSUPPORTED_LANGUAGE, reason)
         try:
             overlap = self._overlap(sample, first, others, tag)
-        except Exception as error:  # whatever a third party's component makes of a text
+        except Exception as error:  # components of third parties may raise anything
             return NotScored(Status.FAILED, f"the spaCy pipeline failed: {type(error).__name__}: {error}")
         return agreement(overlap, self.value, self.empty, "named entity", tag)
 

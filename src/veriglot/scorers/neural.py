@@ -1,7 +1,7 @@
 """Neural scorers of published checkpoints: SEAHORSE Q4 (Clark et al. 2023), MetricX, mFACT, and log probabilities.
 
-The log probability of the model that translated is the sequence log probability of Guerreiro et al. (2023), which
-HAT's data were judged by (section 2.2); of another model, it is that model's opinion.
+The log probability under the model that translated is the sequence log probability of Guerreiro et al. (2023), which
+HAT's data were scored with (section 2.2); under another model, it is that model's view.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from veriglot.judging.base import NotScored
 from veriglot.judging.classifiers import LockedTokenizer
 from veriglot.records import Direction, Status
 from veriglot.records.languages import find_language, translation_codes
-from veriglot.scorers.base import Measured, Pair, PairScorer, answered, codes_of, one_of, pair_languages
+from veriglot.scorers.base import Pair, PairScorer, RawScore, answered, check_choice, pair_languages, parse_codes
 from veriglot.signatures import checkpoint_revision, digest, signature
 from veriglot.text.facts import facts
 from veriglot.text.segmentation import sentences
@@ -30,7 +30,7 @@ __all__ = ["ForcedDecoding", "Network"]
 
 
 Level = Literal["response", "sentence", "fact"]
-_FEWEST = 16  # tokens of evidence that a claim leaves room for
+_MIN_EVIDENCE = 16  # minimum tokens of evidence besides a claim
 
 
 class _Judged(NamedTuple):
@@ -39,41 +39,41 @@ class _Judged(NamedTuple):
 
 
 class _ClaimScorer(PairScorer):
-    """The mean, over the claims of a response, of the best probability that any window of the evidence supports each.
+    """The mean, over the claims of a response, of the best support probability in any window of the evidence.
 
-    `parts` holds `claims` (how many), `least` (of the claim that is supported least) and `windows` (of the evidence,
-    at most, for a claim). A claim that leaves no room for evidence makes the sample `too_long`. `room` is how many
-    tokens of evidence and claim the model takes together.
+    `parts` has `claims` (number), `least` (probability of the least supported claim) and `windows` (of the evidence,
+    the maximum for a claim). A claim that leaves no room for evidence makes the sample `too_long`. `room` is the
+    model's maximum number of tokens for evidence and claim together.
     """
 
     def __init__(self, tokens: LockedTokenizer, room: int, level: Level) -> None:
-        one_of("level", level, get_args(Level))
-        if room < 2 * _FEWEST:
+        check_choice("level", level, get_args(Level))
+        if room < 2 * _MIN_EVIDENCE:
             raise UsageError(f"The model has room for {room} tokens, which is too few.", "Raise max_length.")
         self._tokens, self._room, self._level = tokens, room, level
 
     @abstractmethod
     def _probabilities(self, judged: Sequence[tuple[str, str]]) -> list[float]:
-        """The probability, for each (evidence, claim), that the one supports the other."""
+        """For each (evidence, claim), the probability that the evidence supports the claim."""
 
-    def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
+    def measure(self, pairs: Sequence[Pair]) -> list[RawScore | NotScored]:
         """See `PairScorer`."""
         return answered([self._plan(pair) for pair in pairs], self._results)
 
-    def _results(self, plans: list[list[list[_Judged]]]) -> list[Measured]:
+    def _results(self, plans: list[list[list[_Judged]]]) -> list[RawScore]:
         distinct = list(dict.fromkeys(judged for plan in plans for claim in plan for judged in claim))
         known = dict(zip(distinct, self._probabilities(distinct) if distinct else [], strict=True))
         return [_measured(plan, known) for plan in plans]
 
     def _plan(self, pair: Pair) -> list[list[_Judged]] | NotScored:
-        """For each claim, the windows that it is held against."""
+        """For each claim, the windows of evidence to compare it with."""
         claims = self._claims(pair)
         if not claims:
-            return NotScored(Status.NOTHING_TO_COMPARE, f"the response holds no {self._level}")
+            return NotScored(Status.NOTHING_TO_COMPARE, f"the response has no {self._level}")
         plan = []
         for claim in claims:
             left = self._room - self._tokens.count(claim)
-            if left < _FEWEST:
+            if left < _MIN_EVIDENCE:
                 advice = " (level=sentence judges it in parts)" if self._level == "response" else ""
                 reason = (
                     f"a {self._level} of {self._room - left:,} tokens leaves no room for evidence"
@@ -93,17 +93,17 @@ class _ClaimScorer(PairScorer):
         return [fact.text(text) for fact in facts(text, pair.language)]
 
 
-def _measured(plan: list[list[_Judged]], known: dict[_Judged, float]) -> Measured:
+def _measured(plan: list[list[_Judged]], known: dict[_Judged, float]) -> RawScore:
     best = [max(known[judged] for judged in windows) for windows in plan]
     parts = {"claims": float(len(best)), "least": min(best), "windows": float(max(map(len, plan)))}
-    return Measured(sum(best) / len(best), parts)
+    return RawScore(sum(best) / len(best), parts)
 
 
 class Network:
-    """A checkpoint that is ready to run, loaded once its licence was shown, and accepted where it has to be.
+    """A loaded checkpoint; checks its licence first.
 
     Raises:
-        WeightsError: the model cannot be loaded, or its licence has to be accepted first.
+        WeightsError: the model cannot be loaded, or its licence must be accepted first.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Network:
             kind, model, what=what, tokenizer=tokenizer, revision=revision, device=device, dtype=dtype
         )
         words = checkpoint(tokenizer or model)
-        # Of a checkpoint without one, the library makes a tokenizer that knows no letter, and says nothing.
+        # For a checkpoint without one, the library silently creates a tokenizer that knows no letters.
         probe = loaded.tokenizer("the a 1 2", add_special_tokens=False)["input_ids"]
         special = {loaded.tokenizer.unk_token_id, *loaded.tokenizer.all_special_ids}
         if not any(token not in special and loaded.tokenizer.decode([token]).strip() for token in probe):
@@ -149,11 +149,11 @@ class Network:
         return ids
 
     def padded(self, rows: Sequence[Sequence[int]], fill: int) -> Sequence[torch.Tensor]:
-        """Token ids and which are ids, on its device; see `pad`."""
+        """Padded token ids and their mask, on its device; see `pad`."""
         return [torch.from_numpy(array).to(self.device) for array in pad(rows, fill)]
 
     def first_logits(self, rows: Sequence[Sequence[int]]) -> torch.Tensor:
-        """The logits of the first token of the answers, of shape (b, vocabulary), of a model of two halves."""
+        """The logits of the first token of the answers, of shape (b, vocabulary), of an encoder-decoder model."""
         config = self.model.config
         ids, mask = self.padded(rows, config.pad_token_id or 0)
         begin = torch.full((len(rows), 1), config.decoder_start_token_id or 0, device=self.device)
@@ -163,7 +163,7 @@ class Network:
         return first
 
     def first_scores(self, rows: Sequence[Sequence[int]], read: Callable[[torch.Tensor], torch.Tensor]) -> list[float]:
-        """What `read` takes of the logits of the first token of each answer, in order."""
+        """`read` applied to the logits of the first token of each answer, in order."""
 
         def run(batch: list[int]) -> Any:
             return read(self.first_logits([rows[index] for index in batch])).tolist()
@@ -172,42 +172,41 @@ class Network:
 
 
 def _head_scale(source: str, network: Any, revision: str | None = None) -> float:
-    """What the logits of an mT5 have to be multiplied by to be those of transformers 4.
+    """The factor from the logits of an mT5 to those of transformers 4.
 
-    Checkpoints were published for that version. Where the head is the embeddings, it divided the decoder's output by
-    the square root of its width. Version 5 does so for T5, and not for mT5; and it sets the flag that says so, whatever
-    the file holds.
+    Checkpoints were published for that version. With tied embeddings, it divided the decoder's output by the square
+    root of its width. Version 5 does so for T5, but not for mT5, and sets the flag for it whatever the file has.
     """
     stored, _ = transformers.PretrainedConfig.get_config_dict(source, **hub_options(source, revision))
     return float(network.config.d_model**-0.5) if stored.get("tie_word_embeddings", True) else 1.0
 
 
-_PREMISE, _HYPOTHESIS = "premise: ", " hypothesis: "  # as the model's card has it
+_PREMISE, _HYPOTHESIS = "premise: ", " hypothesis: "  # as in the model card
 _ANSWERS = ("0", "1")
 
 
 class Seahorse(_ClaimScorer):
-    """The probability of the first token `1` of the model's answer; between 0 and 1, higher is better.
+    """The probability of `1` as the first token of the model's answer; between 0 and 1, higher is better.
 
-    The input is `premise: EVIDENCE hypothesis: RESPONSE` (the model's card). The probability is over the whole
-    vocabulary, as in TRUE (Honovich et al. 2022), whose training it follows; `among=answers` takes it among `0` and
-    `1` alone. Evidence that is longer than `max_length` is seen in overlapping windows, of which the best counts.
+    The input is `premise: EVIDENCE hypothesis: RESPONSE` (the model card). The probability is over the whole
+    vocabulary, as in TRUE (Honovich et al. 2022), whose training it follows; with `among=answers` it is over `0` and
+    `1` alone. Evidence longer than `max_length` is split into overlapping windows, of which the best counts.
 
     Args:
         model: a folder, a name that `veriglot models` lists, or a name on the hub (`google/seahorse-large-q4`).
-        level: judge the whole `response`, or each `sentence` or `fact` of it (the mean counts), as Kang et al. do.
-        tokenizer: checkpoint of the tokenizer, where the model's has none (`google/mt5-large`).
+        level: score the whole `response`, or each `sentence` or `fact` of it (and average), as Kang et al. do.
+        tokenizer: checkpoint of the tokenizer, if the model's has none (`google/mt5-large`).
         among: `vocabulary` or `answers`.
         revision: of a model on the hub.
-        max_length: tokens of the input; mT5 sets no bound, 2,048 is ours.
+        max_length: maximum tokens of the input; mT5 has no limit, 2,048 is our choice.
         device: such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
-        dtype: of the weights; of `bfloat16`, scores vary with the batch in their third digit.
-        accept_licence: its licence, where it is not a permissive one, is accepted.
+        dtype: of the weights; with `bfloat16`, scores vary with the batch in their third digit.
+        accept_licence: whether to accept its licence, if it is not a permissive one.
 
     Raises:
         WeightsError: the model cannot be loaded, or its tokenizer has no single token for `0` and `1`.
-        WeightsError: its licence has to be accepted first.
-        UsageError: an option that makes no sense.
+        WeightsError: its licence must be accepted first.
+        UsageError: an invalid option.
     """
 
     name = "seahorse-q4@1"
@@ -225,7 +224,7 @@ class Seahorse(_ClaimScorer):
         dtype: str = "float32",
         accept_licence: bool = False,
     ) -> None:
-        one_of("among", among, ("vocabulary", "answers"))
+        check_choice("among", among, ("vocabulary", "answers"))
         self._network = Network(
             transformers.AutoModelForSeq2SeqLM,
             str(model),
@@ -239,7 +238,7 @@ class Seahorse(_ClaimScorer):
         self._answers = [_token(self._network.tokenizer, answer, str(model)) for answer in _ANSWERS]
         self._among = among
         tokens = LockedTokenizer(self._network.tokenizer, str(model))
-        words = tokens.count(_PREMISE) + tokens.count(_HYPOTHESIS) + 4  # what joins them may part in other tokens
+        words = tokens.count(_PREMISE) + tokens.count(_HYPOTHESIS) + 4  # tokens may differ where the parts are joined
         super().__init__(tokens, max_length - words, level)
         self.signature = signature(scorer=self.name, level=level, among=among, window=max_length, **self._network.about)
 
@@ -251,7 +250,7 @@ class Seahorse(_ClaimScorer):
 
 
 def _token(tokenizer: Any, answer: str, model: str) -> int:
-    """The token that an answer begins with, as it is written at the beginning of a text."""
+    """The first token of an answer at the start of a text."""
     ids = tokenizer(answer, add_special_tokens=False)["input_ids"]
     meant = [token for token in ids if tokenizer.decode([token]).strip() == answer]
     if len(meant) != 1 or meant[0] == tokenizer.unk_token_id:
@@ -262,32 +261,32 @@ def _token(tokenizer: Any, answer: str, model: str) -> int:
     return int(meant[0])
 
 
-_READ = 250089  # `<extra_id_10>`: its logit in the first step of the decoder is the score
-_WORST = 25.0
+_SCORE_TOKEN = 250089  # `<extra_id_10>`: its logit in the first step of the decoder is the score
+_MAX_SCORE = 25.0
 
 
 class MetricX(PairScorer):
     """The score of a translation without a reference: 0 to 25, as in MQM; higher is worse.
 
-    As the published code of google-research/metricx has it (metricx23/models.py, metricx24/predict.py): the input is
-    `source: SOURCE candidate: TRANSLATION` without the token that ends a text, the decoder gets one padding token, and
-    the logit of `<extra_id_10>` is clipped at 0 and 25. `parts` holds `raw`, before clipping. The published code cuts
-    what is longer than `max_length`; here it is `too_long`.
+    As in the published code of google-research/metricx (metricx23/models.py, metricx24/predict.py): the input is
+    `source: SOURCE candidate: TRANSLATION` without the end-of-text token, the decoder input is one padding token, and
+    the logit of `<extra_id_10>` is clipped at 0 and 25. `parts` has `raw`, before clipping. Inputs longer than
+    `max_length`, which the published code truncates, are `too_long`.
 
     Args:
         model: a folder, a name that `veriglot models` lists, or a name on the hub
             (`google/metricx-24-hybrid-large-v2p6`).
-        tokenizer: checkpoint of the tokenizer, which MetricX's repositories lack: that of the mT5 it began as, such as
+        tokenizer: checkpoint of the tokenizer, which MetricX's repositories lack: that of its base mT5, such as
             `google/mt5-large`.
         revision: of a model on the hub.
-        max_length: tokens of the input; 1,536 by the published code's example.
+        max_length: maximum tokens of the input; 1,536 as in the published code's example.
         device: such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
-        dtype: of the weights; of `bfloat16`, scores vary with the batch in their third digit.
-        accept_licence: its licence, where it is not a permissive one, is accepted.
+        dtype: of the weights; with `bfloat16`, scores vary with the batch in their third digit.
+        accept_licence: whether to accept its licence, if it is not a permissive one.
 
     Raises:
         WeightsError: the model cannot be loaded, or has no such token.
-        WeightsError: its licence has to be accepted first.
+        WeightsError: its licence must be accepted first.
     """
 
     name = "metricx-24@1"
@@ -315,15 +314,15 @@ class MetricX(PairScorer):
             accept_licence=accept_licence,
         )
         config = self._network.model.config
-        if config.vocab_size <= _READ:
+        if config.vocab_size <= _SCORE_TOKEN:
             raise WeightsError(
-                f"{model!r} has {config.vocab_size:,} tokens, and MetricX reads its score off number {_READ:,}.",
+                f"{model!r} has {config.vocab_size:,} tokens, and MetricX reads its score off number {_SCORE_TOKEN:,}.",
                 "Use a checkpoint of MetricX.",
             )
         self._longest = max_length
         self.signature = signature(scorer=self.name, window=max_length, **self._network.about)
 
-    def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
+    def measure(self, pairs: Sequence[Pair]) -> list[RawScore | NotScored]:
         """See `PairScorer`."""
         return answered([self._ids(pair) for pair in pairs], self._scores)
 
@@ -335,36 +334,36 @@ class MetricX(PairScorer):
         reason = f"source and translation have {len(ids):,} tokens, and the model takes {self._longest:,}"
         return NotScored(Status.TOO_LONG, reason)
 
-    def _scores(self, rows: list[list[int]]) -> list[Measured]:
-        scores = self._network.first_scores(rows, lambda logits: logits[:, _READ])
-        return [Measured(min(max(raw, 0.0), _WORST), {"raw": raw}) for raw in scores]
+    def _scores(self, rows: list[list[int]]) -> list[RawScore]:
+        scores = self._network.first_scores(rows, lambda logits: logits[:, _SCORE_TOKEN])
+        return [RawScore(min(max(raw, 0.0), _MAX_SCORE), {"raw": raw}) for raw in scores]
 
 
 _FAITHFUL = ("faithful", "consistent", "correct", "supported", "entailment", "factual", "true", "yes")
 
 
 class MFact(_ClaimScorer):
-    """The probability that a classifier of pairs gives to "faithful"; between 0 and 1, higher is better.
+    """The probability of "faithful" by a classifier of text pairs; between 0 and 1, higher is better.
 
-    Evidence that is longer than the model takes is seen in overlapping windows, of which the best counts.
+    Evidence longer than the model's maximum is split into overlapping windows, of which the best counts.
 
     Args:
-        model: a folder, a name that `veriglot models` lists, or a name on the hub (`yfqiu-nlp/mFACT-zh_CN`). Any
-            sequence classifier of pairs will do.
-        label: which output means "faithful", by its name or number. None reads it off the configuration, where one
-            of the names says so (`faithful`, `consistent`, `supported`, `entailment` ...); a name such as `LABEL_1`
-            does not, and then it has to be given. A model with a single output gives the sigmoid of that.
-        level: judge the whole `response`, or each `sentence` or `fact` of it (the mean counts), as Kang et al. do.
-        claim_first: the model was trained on (summary, document) in place of (document, summary).
+        model: a folder, a name that `veriglot models` lists, or a name on the hub (`yfqiu-nlp/mFACT-zh_CN`); any
+            classifier of text pairs.
+        label: the output for "faithful", by its name or number. None takes it from the configuration, if one of the
+            names says so (`faithful`, `consistent`, `supported`, `entailment` ...); for names such as `LABEL_1` it is
+            required. A model with a single output gives its sigmoid.
+        level: score the whole `response`, or each `sentence` or `fact` of it (and average), as Kang et al. do.
+        claim_first: whether the model was trained on (summary, document) instead of (document, summary).
         revision: of a model on the hub.
-        max_length: tokens of a pair; None for as many as the model takes.
+        max_length: maximum tokens of a pair; None for the model's maximum.
         device: such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
-        accept_licence: its licence, where it is not a permissive one, is accepted.
+        accept_licence: whether to accept its licence, if it is not a permissive one.
 
     Raises:
         WeightsError: the model cannot be loaded, or its configuration does not say which label means "faithful".
-        WeightsError: its licence has to be accepted first.
-        UsageError: an option that makes no sense.
+        WeightsError: its licence must be accepted first.
+        UsageError: an invalid option.
     """
 
     name = "mfact@1"
@@ -417,7 +416,7 @@ class MFact(_ClaimScorer):
 
 
 def _column(config: Any, label: str | int | None, model: str) -> int | None:
-    """Which output means "faithful"; None of a model with a single one."""
+    """Index of the output for "faithful"; None for a model with a single output."""
     names = {int(number): str(name) for number, name in config.id2label.items()}
     if config.num_labels == 1:
         return None
@@ -435,21 +434,21 @@ def _column(config: Any, label: str | int | None, model: str) -> int | None:
     return faithful[0]
 
 
-_Ids = tuple[list[int], list[int]]  # what the model reads, and what it is to say
+_Ids = tuple[list[int], list[int]]  # input ids and labels
 _IGNORED = -100
-_NUMBERS = 100_000_000  # of a batch: a number for each token of the vocabulary at each place
+_NUMBERS = 100_000_000  # maximum logits of a batch: vocabulary size times positions
 _SMALLEST_BATCH = 256  # tokens of a batch
 
 
 class ForcedDecoding(PairScorer):
-    """A scorer that has a model write the response, whatever it would have written itself.
+    """A scorer that forces a model to decode the response, whatever it would generate itself.
 
-    Of a model of two halves the source goes into the encoder; languages that are not given are identified. The token
-    that ends the response counts as one of its tokens, and tokens that name languages do not.
+    For an encoder-decoder model, the source is the encoder input; languages that are not given are identified. The
+    end-of-text token counts as a token of the response; language tokens do not.
 
     Args:
         network: the model.
-        codes: `TAG=CODE` parted by commas, for a tokenizer that wants to be told the languages; None of a causal model.
+        codes: `TAG=CODE` separated by commas, for a tokenizer that needs language codes; None for a causal model.
     """
 
     def __init__(self, network: Network, codes: str | None) -> None:
@@ -461,14 +460,14 @@ class ForcedDecoding(PairScorer):
         self._room = getattr(network.model.config, "max_position_embeddings", None)
 
     @abstractmethod
-    def _run(self, rows: list[_Ids]) -> list[Measured]:
-        """The numbers of a batch: what the model reads, and what it is to write."""
+    def _run(self, rows: list[_Ids]) -> list[RawScore]:
+        """The scores of a batch of input ids and labels."""
 
-    def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
+    def measure(self, pairs: Sequence[Pair]) -> list[RawScore | NotScored]:
         """See `PairScorer`."""
         return answered([self._row(pair) for pair in pairs], self._results)
 
-    def _results(self, rows: list[_Ids]) -> list[Measured]:
+    def _results(self, rows: list[_Ids]) -> list[RawScore]:
         lengths = [len(ids) + (0 if self._codes is None else len(labels)) for ids, labels in rows]
         return in_batches(lengths, lambda batch: self._run([rows[index] for index in batch]), self._most)
 
@@ -480,39 +479,39 @@ class ForcedDecoding(PairScorer):
         if self._room is not None and length > self._room:
             return NotScored(Status.TOO_LONG, f"{length:,} tokens, and the model takes {self._room:,}")
         if all(label == _IGNORED for label in ids[1]):
-            return NotScored(Status.NOTHING_TO_COMPARE, "the response holds no token of the model")
+            return NotScored(Status.NOTHING_TO_COMPARE, "the response has no token of the model")
         return ids
 
     def _ids(self, pair: Pair) -> _Ids | NotScored:
-        """What the model reads, and what it is to write, of which `_IGNORED` is nothing."""
+        """Input ids and labels; `_IGNORED` labels do not count."""
         assert self._codes is not None
         return self._codes.ids(pair)
 
     def _counted(self, labels: torch.Tensor) -> torch.Tensor:
-        """Which tokens of a model of two halves count: those that name languages do not."""
+        """Which tokens of an encoder-decoder model count: all but language tokens."""
         return ~torch.isin(labels, torch.tensor(self._uncounted, dtype=labels.dtype, device=labels.device))
 
 
 class LogProbability(ForcedDecoding):
     """Mean natural logarithm of the probability of the response's tokens: 0 and below, higher is better.
 
-    Models of two halves are Marian, NLLB, M2M, mBART and T5; see `ForcedDecoding`. Of a causal model the `prompt` goes
-    before the response, and only the response's tokens count. `parts` holds `tokens` and `sum`.
+    Encoder-decoder models are Marian, NLLB, M2M, mBART and T5; see `ForcedDecoding`. For a causal model the `prompt`
+    precedes the response, and only the response's tokens count. `parts` has `tokens` and `sum`.
 
     Args:
         model: a folder, a name that `veriglot models` lists, or a name on the hub.
-        prompt: for a causal model: what stands before the response; `{source}` and `{question}` are filled in.
-        codes: for a model whose tokenizer wants to be told the languages, `TAG=CODE` parted by commas, such as
-            `de=deu_Latn,en=eng_Latn`; tags that are absent are looked for among the tokenizer's own codes.
+        prompt: for a causal model: the text before the response; `{source}` and `{question}` are filled in.
+        codes: if the tokenizer needs language codes: `TAG=CODE` separated by commas, such as
+            `de=deu_Latn,en=eng_Latn`; missing tags are looked up in the tokenizer's own codes.
         revision: of a model on the hub.
         device: such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
-        dtype: of the weights; of less than `float32`, scores vary with the batch in their last digits.
-        accept_licence: its licence, where it is not a permissive one, is accepted.
+        dtype: of the weights; below `float32`, scores vary with the batch in their last digits.
+        accept_licence: whether to accept its licence, if it is not a permissive one.
 
     Raises:
         WeightsError: the model cannot be loaded.
-        WeightsError: its licence has to be accepted first.
-        UsageError: a prompt with other fields, or codes that are none.
+        WeightsError: its licence must be accepted first.
+        UsageError: a prompt with other fields, or invalid codes.
     """
 
     name = "log-probability@1"
@@ -553,7 +552,7 @@ class LogProbability(ForcedDecoding):
         )
 
     def _ids(self, pair: Pair) -> _Ids | NotScored:
-        """See `ForcedDecoding`; of a causal model both are as long, with the response at the end."""
+        """See `ForcedDecoding`; for a causal model both have the same length, with the response at the end."""
         if self._codes is not None:
             return super()._ids(pair)
         ahead, target = self._joined(pair)
@@ -565,12 +564,12 @@ class LogProbability(ForcedDecoding):
         ahead = self._network.ids(before) if before else []
         if ahead and ahead[-1] == tokenizer.eos_token_id:
             ahead = ahead[:-1]
-        if not ahead:  # something has to stand before the first token
+        if not ahead:  # the first token needs a token before it
             start = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
             ahead = [] if start is None else [start]
         return ahead, tokenizer(pair.response, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
 
-    def _run(self, rows: list[_Ids]) -> list[Measured]:
+    def _run(self, rows: list[_Ids]) -> list[RawScore]:
         network = self._network
         ids, mask = network.padded([row for row, _ in rows], int(network.tokenizer.pad_token_id or 0))
         labels, _ = network.padded([row for _, row in rows], _IGNORED)
@@ -585,20 +584,20 @@ class LogProbability(ForcedDecoding):
         chosen = logits.float().log_softmax(-1).gather(-1, labels.masked_fill(~counted, 0).unsqueeze(-1)).squeeze(-1)
         sums = (chosen * counted).double().sum(-1).tolist()
         pairs = zip(sums, counted.sum(-1).tolist(), strict=True)
-        return [Measured(total / tokens, {"tokens": float(tokens), "sum": total}) for total, tokens in pairs]
+        return [RawScore(total / tokens, {"tokens": float(tokens), "sum": total}) for total, tokens in pairs]
 
 
 class _Codes:
-    """Source and target of a pair as token ids, with the languages where the tokenizer wants them."""
+    """Source and target of a pair as token ids, with language codes if the tokenizer needs them."""
 
     def __init__(self, tokenizer: Any, codes: str = "") -> None:
         self._tokenizer = tokenizer
-        self._given = codes_of(codes)
+        self._given = parse_codes(codes)
         self._wanted = hasattr(tokenizer, "src_lang") and hasattr(tokenizer, "tgt_lang")
         self._known = _own_codes(tokenizer) if self._wanted else {}
 
     def ids(self, pair: Pair) -> _Ids | NotScored:
-        """Token ids of the source and of the target; or why there are none: a language that the model does not have."""
+        """Token ids of the source and of the target; or why there are none: the model lacks a language."""
         tokenizer = self._tokenizer
         if self._wanted:
             tags = pair_languages(pair)
@@ -629,7 +628,7 @@ class _Codes:
 
 
 def _own_codes(tokenizer: Any) -> dict[str, str]:
-    """The codes that a tokenizer knows: those that are tokens of its own."""
+    """The language codes among a tokenizer's own tokens."""
     table = getattr(tokenizer, "lang_code_to_id", None) or getattr(tokenizer, "lang_code_to_token", None)
     names = list(table) if table else list(getattr(tokenizer, "additional_special_tokens", ()) or ())
     if not names:

@@ -1,4 +1,4 @@
-"""The NLI metrics of Kang et al.: how far the evidence entails or contradicts what a response says."""
+"""The NLI metrics of Kang et al.: how far the evidence entails or contradicts the claims of a response."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from veriglot.errors import UnknownNameError, UsageError
 from veriglot.judging.base import UNKNOWN_LANGUAGE, NotScored, has_evidence, has_fact_rules, text_language
 from veriglot.judging.nli import ClaimReader, Claims, Entailment, Support
 from veriglot.records import Direction, Sample, Status
-from veriglot.scorers.base import BaseScorer, Measured, answered
+from veriglot.scorers.base import BaseScorer, RawScore, answered
 from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ __all__ = []
 Value = Literal["ent", "con", "diff", "unv"]
 Summary = Literal["mean", "worst"]
 
-_RULE = 1  # how claims and premises are made; rises when a score may change
+_RULE = 1  # version of claims and premises; raise it if a score may change
 _DIGITS = 6
 _WORSE = {"con", "unv"}
 
@@ -30,31 +30,31 @@ _WORSE = {"con", "unv"}
 class NLI(BaseScorer):
     """ENT, CON, DIFF or UNV of a response: SummaC's zero-shot method with max, after Kang et al. (section 2.2).
 
-    Every claim is held against every premise of the evidence. A response's number is the mean over its claims. For
-    the pairwise setting of Kang et al. name it `pairwise:nli:MODEL`.
+    Every claim is compared with every premise of the evidence. A response's score is the mean over its claims. For
+    the pairwise setting of Kang et al. use the name `pairwise:nli:MODEL`.
 
-    `parts` holds all four metrics (only `ent` and `unv` for a model without contradiction), the number of `claims`
-    and `premises`, and `facts_are_sentences` (1) where facts were asked for in a language without rules for them.
-    Where the language cannot be identified, or is none that the model is declared for, the status is
+    `parts` has all four metrics (only `ent` and `unv` for a model without contradiction), the number of `claims`
+    and `premises`, and `facts_are_sentences` (1) if facts were requested in a language without rules for them.
+    If the language cannot be identified, or the model is not declared for it, the status is
     `unsupported_language`.
 
     Args:
         model: a folder, a name that `veriglot models` lists, or a name on the hub; or an entailment model.
         value: `ent` or `diff` (higher is better), `con` or `unv` (higher is worse).
-        claim: `sentence` or `fact`: what of the response is held against the evidence, piece by piece.
+        claim: `sentence` or `fact`: the units of the response that are compared with the evidence.
         summary: `mean` over the claims, or the `worst` of them.
-        premise_sentences: sentences of the evidence that make a premise; 0 for whole passages.
-        question: whether the sample's question stands before each claim, for answers that say little by themselves.
+        premise_sentences: sentences of the evidence per premise; 0 for whole passages.
+        question: whether to put the sample's question before each claim, for answers that are unclear without it.
         options: of the entailment model; see `veriglot.judging.nli.load_entailment`.
 
     Raises:
         MissingExtraError: the packages of the model are not installed.
-        WeightsError: it cannot be loaded, or its labels do not say what they mean.
+        WeightsError: it cannot be loaded, or its labels cannot be mapped.
         UnknownNameError: no such value, claim or summary.
-        UsageError: an option that makes no sense, or `con` or `diff` of a model that tells no contradiction apart.
+        UsageError: an invalid option, or `con` or `diff` for a model without a contradiction class.
     """
 
-    one_process = True  # it holds a network, which takes every core by itself
+    one_process = True  # its network uses all cores by itself
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class NLI(BaseScorer):
         settings = {"claim": settings.pop("claim"), "summary": summary, **settings}
         self.signature = signature(scorer=self.name, model=digest([self._entailment.signature])[:12], **settings)
 
-    def _measured(self, samples: Sequence[Sample]) -> list[Measured | NotScored]:
+    def _measured(self, samples: Sequence[Sample]) -> list[RawScore | NotScored]:
         plans = [self._plan(sample) for sample in samples]
         return answered(plans, lambda claims: map(self._numbers, claims, self._reader.judge(claims)))
 
@@ -101,12 +101,12 @@ class NLI(BaseScorer):
         if isinstance(claims, NotScored):
             return claims
         if not claims.premises:
-            return NotScored(Status.NO_EVIDENCE, "the evidence holds no word, only marks or symbols")
+            return NotScored(Status.NO_EVIDENCE, "the evidence has no word, only marks or symbols")
         if not claims.claims:
-            return NotScored(Status.NOTHING_TO_COMPARE, "the response holds no word, only marks or symbols")
+            return NotScored(Status.NOTHING_TO_COMPARE, "the response has no word, only marks or symbols")
         return claims
 
-    def _numbers(self, claims: Claims, support: Support | NotScored) -> Measured | NotScored:
+    def _numbers(self, claims: Claims, support: Support | NotScored) -> RawScore | NotScored:
         if isinstance(support, NotScored):
             return support
         numbers = {"ent": support.entailment, "unv": support.unverified}
@@ -117,7 +117,7 @@ class NLI(BaseScorer):
         parts.update(claims=float(len(claims.claims)), premises=float(len(claims.premises)))
         if self._reader.level == "fact" and not has_fact_rules(claims.language):
             parts["facts_are_sentences"] = 1.0
-        return Measured(value, parts, claims.language)
+        return RawScore(value, parts, claims.language)
 
     def _of_response(self, name: str, values: Numbers) -> float:
         if self._summary == "mean":

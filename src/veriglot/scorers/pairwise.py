@@ -1,4 +1,4 @@
-"""Self-consistency: a response held against others of its model in place of evidence (Kang et al., section 2.2)."""
+"""Self-consistency: a response compared with its model's other responses as evidence (Kang et al., section 2.2)."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ if TYPE_CHECKING:
 __all__ = ["with_other_responses"]
 
 
-SISTERS = "samples"  # the key of `meta`
+META_KEY = "samples"  # the key of `meta`
 
 
 def other_responses_of(sample: Sample) -> tuple[str, ...]:
-    """The texts of the other responses to the sample's query, from `meta["samples"]`; empty where there are none.
+    """The texts of the other responses to the sample's query, from `meta["samples"]`; empty if there are none.
 
-    What is no text is left out, so a list of anything else is none.
+    Entries that are not text are left out.
     """
-    given = sample.meta.get(SISTERS)
+    given = sample.meta.get(META_KEY)
     return tuple(text for text in given if isinstance(text, str)) if isinstance(given, (list, tuple)) else ()
 
 
 def with_other_responses(samples: Iterable[Sample]) -> list[Sample]:
-    """The samples in order, each with the texts of its sisters in `meta["samples"]`.
+    """The samples in order, each with the texts of the other responses to its query in `meta["samples"]`.
 
-    Sisters share question, language, task, and the generator's name and revision, and differ in the response or its
-    seed. So the same answer under two seeds is a sister, which agrees, while the same row in a file twice (with other
-    annotators, say) is not. Samples without a question, without sisters, or with a list of their own stay as they are.
+    Responses to one query share question, language, task, and the generator's name and revision, and differ in text or
+    seed. So the same answer with two seeds counts as another response, while the same row twice in a file (for example
+    with other annotators) does not. Samples without a question, without other responses, or with a list already stay
+    unchanged.
 
     Args:
-        samples: all of a file, since sisters may stand anywhere; nothing else of them is kept.
+        samples: all of a file, since other responses may be anywhere in it.
     """
     every = list(samples)
     groups: dict[tuple[object, ...], dict[tuple[str, int | None], None]] = {}
@@ -59,28 +60,27 @@ def _own(sample: Sample) -> tuple[str, int | None]:
 
 
 def _filled(sample: Sample, group: Iterable[tuple[str, int | None]]) -> Sample:
-    if sample.question is None or SISTERS in sample.meta:
+    if sample.question is None or META_KEY in sample.meta:
         return sample
     own = _own(sample)
     other_responses = [response for response, seed in group if (response, seed) != own]
-    return replace(sample, meta={**sample.meta, SISTERS: other_responses}) if other_responses else sample
+    return replace(sample, meta={**sample.meta, META_KEY: other_responses}) if other_responses else sample
 
 
 class Pairwise:
-    """Any scorer without evidence: the mean of its numbers of a response against each of its sisters.
+    """Any scorer without evidence: the mean of its scores of a response against each other response to the query.
 
     Each of the k responses to one query is compared with the k - 1 others, one at a time, and the scores are averaged
-    (Kang et al., section 2.2, "pairwise"). A sample carries the others in `meta["samples"]`, where
-    `with_other_responses` puts them, so that its score depends on nothing else of the batch. Its own evidence is
-    not looked at.
+    (Kang et al., section 2.2, "pairwise"). A sample has the others in `meta["samples"]`, from `with_other_responses`,
+    so its score does not depend on the rest of the batch. Its own evidence is ignored.
 
     Args:
         scorer: a name of `SCORERS` (`rouge-l`, `nli:FOLDER`), or a scorer.
-        options: of the scorer, where it is given by name.
+        options: of the scorer, if it is given by name.
 
     Raises:
         UnknownNameError: no such scorer, or no such option.
-        UsageError: options beside a scorer that exists already, or `pairwise` of `pairwise`.
+        UsageError: options with a loaded scorer, or `pairwise` of `pairwise`.
     """
 
     def __init__(self, scorer: str | Scorer, **options: Any) -> None:
@@ -92,7 +92,7 @@ class Pairwise:
 
     @property
     def one_process(self) -> bool:
-        """Whether the scorer is to be loaded once."""
+        """Whether the scorer must be loaded only once."""
         return bool(getattr(self.scorer, "one_process", False))
 
     @property
@@ -102,7 +102,7 @@ class Pairwise:
 
     @property
     def direction(self) -> Direction:
-        """That of the scorer."""
+        """The direction of the scorer."""
         return self.scorer.direction
 
     @property
@@ -111,11 +111,11 @@ class Pairwise:
         return f"{signature(scorer=self.name, mean='arithmetic')}|{self.scorer.signature.replace('scorer:', 'of:', 1)}"
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """One score a sample, in order.
+        """One score per sample, in order.
 
-        The value is the mean over the sisters that could be scored; `parts` holds the mean of each of the scorer's
-        parts that all of these have, and `samples` and `compared`, how many sisters there are and how many were scored.
-        Without sisters the status is `no_evidence`; where none could be scored, that of the first.
+        The value is the mean over the other responses with a score; `parts` has the mean of each part that all these
+        scores have, `samples` (number of other responses) and `compared` (number of scored ones). Without other
+        responses the status is `no_evidence`; if none could be scored, it is that of the first.
         """
         pairs = [
             _against(sample, number, text)
@@ -128,7 +128,7 @@ class Pairwise:
     def _mean(self, sample: Sample, scores: list[Score]) -> Score:
         scored = [score for score in scores if score.value is not None]
         if not scored:
-            status, reason = Status.NO_EVIDENCE, f"there are no other responses to the same query in meta.{SISTERS}"
+            status, reason = Status.NO_EVIDENCE, f"there are no other responses to the same query in meta.{META_KEY}"
             if scores:
                 status, reason = scores[0].status, f"against other responses to the query: {scores[0].reason}"
             return Score(sample.id, status, self.name, reason=reason, signature=self.signature)
@@ -146,7 +146,7 @@ class Pairwise:
 
 
 def _against(sample: Sample, number: int, text: str) -> Sample:
-    """The sample with one sister for evidence, and without what says nothing to a scorer."""
+    """The sample with one other response as evidence, and without fields that scorers do not use."""
     return replace(
         sample,
         id=f"{sample.id}/{number}",

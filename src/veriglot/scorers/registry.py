@@ -1,4 +1,4 @@
-"""The scorers by name; third parties join by the entry point group `veriglot.scorers`."""
+"""The scorers by name; third parties register theirs in the entry point group `veriglot.scorers`."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def load_scorer(name: str, **options: Any) -> Scorer:
         options: of the scorer; see its class.
 
     Raises:
-        UnknownNameError: no such scorer, or no such option; the error suggests the nearest.
-        UsageError: an option that makes no sense.
+        UnknownNameError: no such scorer, or no such option; the message suggests similar names.
+        UsageError: an invalid option.
     """
     scorer: Scorer = SCORERS.make(name, **options)
     return scorer

@@ -1,4 +1,4 @@
-"""Words in common: tokens, stop words and overlaps, and ROUGE-1, -2, -L and -Lsum in every script (Lin 2004)."""
+"""Shared words: tokens, stop words and overlaps, and ROUGE-1, -2, -L and -Lsum in every script (Lin 2004)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from veriglot.judging.base import NotScored, text_language
 from veriglot.plugins import packaged
 from veriglot.records import Sample, Status
 from veriglot.records.languages import find_language
-from veriglot.scorers.base import Measured, SampleScorer, one_of
+from veriglot.scorers.base import RawScore, SampleScorer, check_choice
 from veriglot.signatures import digest, signature
 from veriglot.text.normalization import fold, normalise
 from veriglot.text.segmentation import sentences, word_bounds
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     Parts = Sequence[Sequence[str]]  # of a text, as words
 
 
-__all__ = ["Overlap", "Value", "agreement", "check_options", "stop_words", "tokens", "tokens_with_places"]
+__all__ = ["Overlap", "Value", "agreement", "check_options", "stop_words", "tokens", "tokens_with_offsets"]
 
 
 Value = Literal["precision", "recall", "f1"]
 
 
 class Overlap(NamedTuple):
-    """What a response and its evidence have in common, in counts.
+    """The overlap of a response and its evidence, in counts.
 
     Attributes:
-        matched: units that both hold.
+        matched: units in both.
         response: units of the response.
         evidence: units of the evidence.
     """
@@ -46,22 +46,22 @@ class Overlap(NamedTuple):
 
     @property
     def precision(self) -> float:
-        """The share of the response's units that the evidence holds, 0 to 1; 0 where it has none."""
+        """The share of the response's units that are in the evidence, 0 to 1; 0 if it has none."""
         return self.matched / self.response if self.response else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of the evidence's units that the response holds, 0 to 1; 0 where it has none."""
+        """The share of the evidence's units that are in the response, 0 to 1; 0 if it has none."""
         return self.matched / self.evidence if self.evidence else 0.0
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of precision and recall; 0 where nothing is in common."""
+        """The harmonic mean of precision and recall; 0 if nothing is shared."""
         both = self.response + self.evidence
         return 2 * self.matched / both if both else 0.0
 
     def parts(self) -> dict[str, float]:
-        """P, R and F1, and the counts that they are made of."""
+        """P, R and F1, and their counts."""
         shares = {"precision": self.precision, "recall": self.recall, "f1": self.f1}
         return shares | {name: float(count) for name, count in self._asdict().items()}
 
@@ -80,10 +80,10 @@ def longest_common_subsequence(first: Sequence[str], second: Sequence[str]) -> i
 
 
 def _lcs_rows(first: Sequence[str], second: Sequence[str]) -> Iterator[int]:
-    """The rows of the table of dynamic programming, one a word of `second`.
+    """The rows of the table of dynamic programming, one per word of `second`.
 
-    A row is one integer with a bit a word of `first` (Hyyrö 2004), zero where the length grows, so that a step costs an
-    addition: about a microsecond for a response of some hundred words.
+    A row is one integer with one bit per word of `first` (Hyyrö 2004), zero where the length grows, so that a step is
+    one addition: about a microsecond for a response of some hundred words.
     """
     places: dict[str, int] = {}
     for index, word in enumerate(first):
@@ -98,7 +98,7 @@ def _lcs_rows(first: Sequence[str], second: Sequence[str]) -> Iterator[int]:
 
 
 def _common_words(response: Sequence[str], evidence: Sequence[str]) -> set[int]:
-    """Indices in `evidence` of a longest common subsequence: of several, the one that `rouge-score` reads out."""
+    """Indices in `evidence` of a longest common subsequence: of several, the one that `rouge-score` finds."""
     if set(response).isdisjoint(evidence):
         return set()
     rows = [(1 << len(response)) - 1, *_lcs_rows(response, evidence)]
@@ -120,34 +120,34 @@ def _common_words(response: Sequence[str], evidence: Sequence[str]) -> set[int]:
 
 
 def check_options(value: str, empty: float | None) -> None:
-    """Refuse what is no value of an agreement, or no number for a response that names nothing of the kind.
+    """Raise an error for an invalid `value` or `empty`.
 
     Raises:
         UsageError: `value` is neither precision nor recall nor F1, or `empty` is not between 0 and 1.
     """
-    one_of("value", value, get_args(Value))
+    check_choice("value", value, get_args(Value))
     if empty is not None and not 0 <= empty <= 1:
         raise UsageError(f"empty is the value where there is nothing to compare, between 0 and 1, not {empty}.")
 
 
 def agreement(
     overlap: Overlap, which: Value, empty: float | None, kind: str, language: str | None
-) -> Measured | NotScored:
-    """Precision, recall or F1 of what was looked for, with its parts; what is a share of nothing has no number.
+) -> RawScore | NotScored:
+    """Precision, recall or F1 of an overlap, with its parts; a share with denominator 0 is undefined.
 
-    That is `empty` then, or, where that is None, the sample is not scored: there was nothing of that `kind`.
+    Its value is then `empty`, or, if that is None, the sample is not scored: it has nothing of that `kind`.
     """
     sides = {"precision": overlap.response, "recall": overlap.evidence, "f1": overlap.response + overlap.evidence}
     if sides[which]:
-        return Measured(getattr(overlap, which), overlap.parts(), language)
+        return RawScore(getattr(overlap, which), overlap.parts(), language)
     if empty is not None:
-        return Measured(empty, overlap.parts(), language)
+        return RawScore(empty, overlap.parts(), language)
     where = {"precision": "the response", "recall": "the evidence", "f1": "either text"}[which]
     reason = f"no {kind} in {where}, so there is nothing to compare (empty= sets a value)"
     return NotScored(Status.NOTHING_TO_COMPARE, reason)
 
 
-# The lists stand in `stop_words.json`; `tools/build_stop_words.py` says where they are from. Their
+# The lists are in `stop_words.json`; `tools/build_stop_words.py` has their sources. Their
 # lengths differ as their sources do, from some 30 words to 1,300.
 
 
@@ -159,10 +159,11 @@ def _table() -> dict[str, frozenset[str]]:
 
 @cache
 def stop_words(tag: str) -> frozenset[str] | None:
-    """The stop words of a language, in the form of `veriglot.scorers.rouge.tokens`; None where there is no list.
+    """The stop words of a language, in the form of `veriglot.scorers.rouge.tokens`; None if there is no list.
 
     Args:
-        tag: a BCP 47 tag or another name of the language; a script of its own (`sr-Latn`) has its own list.
+        tag: a BCP 47 tag or another name of the language; a script other than the usual one (`sr-Latn`) has its own
+            list.
     """
     entry = find_language(tag)
     return None if entry is None else _table().get(entry.tag) or _table().get(entry.base)
@@ -170,19 +171,19 @@ def stop_words(tag: str) -> frozenset[str] | None:
 
 @cache
 def _stop_words_revision() -> str:
-    """Eight hexadecimal digits that change with any list."""
+    """Eight hexadecimal digits, a hash of all lists."""
     return digest([files(__package__).joinpath("stop_words.json").read_bytes()])[:8]
 
 
 _ASCII = re.compile("[a-z0-9]+")
 
 
-@lru_cache(32)  # the sisters of a response, or the samples of one article
+@lru_cache(32)  # for the other responses to a query, or the samples of one article
 def tokens(text: str, language: str | None = None) -> tuple[str, ...]:
-    """The words of a text in one form for all ways of writing them.
+    """The words of a text, normalised.
 
     Composition, case, width, digits, Arabic and Hebrew letter forms, vowel marks, invisible characters and
-    traditional or simplified characters make no difference; accents do.
+    traditional or simplified characters are ignored; accents are not.
 
     Args:
         text: any text.
@@ -193,8 +194,8 @@ def tokens(text: str, language: str | None = None) -> tuple[str, ...]:
     return tuple(folded[start:end] for start, end in word_bounds(plain, language).tolist())
 
 
-def tokens_with_places(text: str, language: str | None = None) -> list[tuple[str, int, int]]:
-    """The words of a text as `tokens` writes them, each with its place in the text: half-open, in code points."""
+def tokens_with_offsets(text: str, language: str | None = None) -> list[tuple[str, int, int]]:
+    """The words of a text as in `tokens`, each with its range in the text: half-open, in code points."""
     return [(_form(text[start:end]), start, end) for start, end in word_bounds(text, language).tolist()]
 
 
@@ -204,9 +205,9 @@ def _form(word: str) -> str:
 
 
 def ascii_tokens(text: str) -> tuple[str, ...]:
-    """Runs of a-z and 0-9 of the text in lower case, as `rouge-score` and `torchmetrics` cut it without a stemmer.
+    """Runs of a-z and 0-9 of the text in lower case, as in `rouge-score` and `torchmetrics` without a stemmer.
 
-    Every other character parts words: `für` is `f` and `r`, and a Thai text has none.
+    Every other character separates words: `für` is `f` and `r`, and a Thai text has none.
     """
     return tuple(_ASCII.findall(text.lower()))
 
@@ -216,21 +217,21 @@ Passages = Literal["joined", "best"]
 
 
 class _Rouge(SampleScorer):
-    """What the variants share; each counts what two lists of words have in common in its own way.
+    """The common part of the variants; each counts the overlap of two lists of words in its own way.
 
     Args:
-        value: which of precision, recall and F1 is the number; the others are parts. Precision, the share of the
-            response that stands in the evidence, says most of hallucination, and is what Kang et al. compare with
-            people's labels (Table 6); recall and F1 sink with the length of the evidence.
+        value: precision, recall or F1 as the score; the others are parts. Precision, the share of the response that is
+            in the evidence, is most informative about hallucination, and is what Kang et al. compare with people's
+            labels (Table 6); recall and F1 fall with the length of the evidence.
         mode: `unicode` compares our own words, in every script. `paper` compares runs of a-z and 0-9 in lower case,
             as `torchmetrics` and `rouge-score` do, so that it gives 0 in scripts other than Latin.
-        stopwords: whether stop words are left out of both sides, by the list of the response's language; a language
-            without a list keeps all (the part `stop_list` is then 0). Or the words themselves.
-        passages: `joined` takes all passages for one reference, as Kang et al. take an article; `best` takes each for a
-            reference of its own, and the one whose F1 is best.
+        stopwords: whether to remove stop words from both sides, by the list of the response's language; without a list
+            nothing is removed (the part `stop_list` is then 0). Or the words themselves.
+        passages: `joined` uses all passages as one reference, as Kang et al. use an article; `best` uses each as a
+            reference of its own, and the one with the best F1.
 
     Raises:
-        UsageError: a setting that is none of these.
+        UsageError: an invalid setting.
     """
 
     stopwords_by_default: ClassVar[bool] = False
@@ -243,7 +244,7 @@ class _Rouge(SampleScorer):
         passages: Passages = "joined",
     ) -> None:
         for option, given, choices in (("value", value, Value), ("mode", mode, Mode), ("passages", passages, Passages)):
-            one_of(option, given, get_args(choices))
+            check_choice(option, given, get_args(choices))
         if isinstance(stopwords, str):
             raise UsageError("stopwords is true, false or a list of words, not one text.")
         self.value, self.mode, self.passages = value, mode, passages
@@ -257,8 +258,8 @@ class _Rouge(SampleScorer):
             scorer=self.name, value=value, mode=mode, stopwords=left_out, passages=passages, unit="word"
         )
 
-    def measure(self, sample: Sample) -> Measured | NotScored:
-        """P, R and F1 as parts, with the counts; all are 0 where nothing is in common, as in an empty response."""
+    def measure(self, sample: Sample) -> RawScore | NotScored:
+        """P, R and F1 as parts, with the counts; all are 0 if nothing is shared, as for an empty response."""
         language = text_language(sample.response, sample.language) if self.stopwords is True else sample.language
         without = self._left_out(language)
         response = self._parts(sample.response, language, without)
@@ -270,7 +271,7 @@ class _Rouge(SampleScorer):
         parts = overlap.parts()
         if self.stopwords is True:
             parts["stop_list"] = float(without is not None)
-        return Measured(getattr(overlap, self.value), parts, language)
+        return RawScore(getattr(overlap, self.value), parts, language)
 
     def _left_out(self, language: str | None) -> frozenset[str] | None:
         if self._own is not None:
@@ -284,18 +285,18 @@ class _Rouge(SampleScorer):
         return tuple(word for word in words if word not in without) if without else words
 
     def _parts(self, text: str, language: str | None, without: frozenset[str] | None) -> list[tuple[str, ...]]:
-        """The words of the parts of a text that are compared each by itself: the text has one."""
+        """The words of the parts of a text that are compared separately; by default one part."""
         return [self._words(text, language, without)]
 
     @abstractmethod
     def _overlap(self, response: Parts, evidence: Parts) -> Overlap:
-        """The overlap of parts with those of passages that count as one reference."""
+        """The overlap of the response's parts with the parts of passages that are one reference."""
 
 
 def _blanked(text: str, language: str | None, without: frozenset[str]) -> str:
-    """The text without its stop words, each of which leaves a space."""
+    """The text with each stop word replaced by a space."""
     parts, last = [], 0
-    for word, start, end in tokens_with_places(text, language):
+    for word, start, end in tokens_with_offsets(text, language):
         if word in without:
             parts.append(text[last:start])
             last = end
@@ -303,7 +304,7 @@ def _blanked(text: str, language: str | None, without: frozenset[str]) -> str:
 
 
 class Rouge1(_Rouge):
-    """ROUGE-1: words in common, each as often as both hold it; by default without stop words, as in Kang et al.
+    """ROUGE-1: shared words, counted as often as both have them; by default without stop words, as in Kang et al.
 
     Settings are those of `_Rouge`: `value`, `mode`, `stopwords`, `passages`.
     """
@@ -313,14 +314,14 @@ class Rouge1(_Rouge):
     _n: ClassVar[int] = 1
 
     def _overlap(self, response: Parts, evidence: Parts) -> Overlap:
-        """N-grams in common, each as often as both sides hold it (Lin 2004, section 2); none crosses passages."""
+        """Shared n-grams, counted as often as both have them (Lin 2004, section 2); none crosses passages."""
         response_counts = Counter(_n_grams(response[0], self._n))
         evidence_counts = Counter(gram for passage in evidence for gram in _n_grams(passage, self._n))
         return Overlap((response_counts & evidence_counts).total(), response_counts.total(), evidence_counts.total())
 
 
 class Rouge2(Rouge1):
-    """ROUGE-2: pairs of neighbouring words in common; no pair crosses from one passage to the next.
+    """ROUGE-2: shared pairs of adjacent words; no pair crosses from one passage to the next.
 
     Settings are those of `_Rouge`: `value`, `mode`, `stopwords`, `passages`.
     """
@@ -344,10 +345,10 @@ class RougeL(_Rouge):
 
 
 class RougeLsum(_Rouge):
-    """ROUGE-L of summaries (Lin 2004, section 3.2): what any sentence of the response shares with one of the evidence.
+    """ROUGE-L of summaries (Lin 2004, section 3.2): common subsequences of any two sentences of response and evidence.
 
     For every sentence of the evidence, the words of its longest common subsequences with the response's sentences
-    count, each once and no more often than either text holds it, as `rouge-score` and `torchmetrics` count. Settings
+    count, each once and no more often than in either text, as in `rouge-score` and `torchmetrics`. Settings
     are those of `_Rouge`: `value`, `mode`, `stopwords`, `passages`.
     """
 

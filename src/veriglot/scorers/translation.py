@@ -1,4 +1,4 @@
-"""What the form of a translation tells: its length, and what it repeats more often than its source."""
+"""Scores from the form of a translation: its length, and n-grams that it repeats more often than its source."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from veriglot.plugins import packaged
 from veriglot.records import Direction, Sample, Status
 from veriglot.records.languages import find_language
 from veriglot.records.settings import Record
-from veriglot.scorers.base import Measured, SampleScorer
+from veriglot.scorers.base import RawScore, SampleScorer
 from veriglot.signatures import signature
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import word_bounds
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = []
 
-_LEAST = 1e-9
+_MIN_SMOOTHING = 1e-9
 
 
 class _Lengths(Record):
@@ -37,9 +37,9 @@ def _lengths() -> _Lengths:
 
 
 def usual_ratio(source: str, target: str) -> float | None:
-    """The usual length of a text in `target` to that of the same text in `source`; None where it was not measured.
+    """The usual ratio of a text's length in `target` to its length in `source`; None if it was not measured.
 
-    Lengths are code points but white space. The table was measured on the Universal Declaration of Human Rights
+    Lengths are code points without white space. The table was measured on the Universal Declaration of Human Rights
     (median over its articles); other kinds of text differ from it by up to a fifth in most languages.
     """
     lengths = [_length(tag) for tag in (source, target)]
@@ -55,11 +55,11 @@ def _length(tag: str) -> float | None:
 class LengthRatio(SampleScorer):
     """The distance of the length ratio from the usual one: `|ln(observed / usual)|`; 0 is as usual, ln 2 is double.
 
-    Lengths are code points but white space. `smoothing` is added to the response's length and to the one expected,
-    since a short text's length says little. Languages that are not given are identified.
+    Lengths are code points without white space. `smoothing` is added to the response's length and to the expected one,
+    since the length of a short text is not informative. Languages that are not given are identified.
 
     Args:
-        usual: the usual ratio, where it is known better than from the table, for every pair of languages.
+        usual: the usual ratio, if it is known better than from the table, for every pair of languages.
         smoothing: code points.
 
     Raises:
@@ -78,10 +78,10 @@ class LengthRatio(SampleScorer):
         self.usual, self.smoothing = usual, smoothing
         self.signature = signature(scorer=self.name, usual=usual if usual is not None else "udhr", smoothing=smoothing)
 
-    def measure(self, sample: Sample) -> Measured | NotScored:
-        """The ratio; `parts` holds `ratio`, without smoothing, and `usual`.
+    def measure(self, sample: Sample) -> RawScore | NotScored:
+        """The ratio; `parts` has `ratio`, without smoothing, and `usual`.
 
-        Where a language is unknown, or not in the table, the status is `unsupported_language`.
+        If a language is unknown, or not in the table, the status is `unsupported_language`.
         """
         source = " ".join(sample.passages)
         usual, target = self.usual, sample.language
@@ -93,9 +93,9 @@ class LengthRatio(SampleScorer):
                 pair = " to ".join(tag or "an unknown language" for tag in (origin, target))
                 return NotScored(Status.UNSUPPORTED_LANGUAGE, f"the usual length ratio of {pair} is not known")
         response_length, source_length = _letters(sample.response), _letters(source)
-        smoothing = max(self.smoothing, _LEAST)  # an empty response is infinitely too short, which no number says
+        smoothing = max(self.smoothing, _MIN_SMOOTHING)  # otherwise an empty response has an infinite score
         value = abs(math.log((response_length + smoothing) / (usual * source_length + smoothing)))
-        return Measured(value, {"ratio": response_length / source_length, "usual": usual}, target)
+        return RawScore(value, {"ratio": response_length / source_length, "usual": usual}, target)
 
 
 def _letters(text: str) -> int:
@@ -105,14 +105,14 @@ def _letters(text: str) -> int:
 class TopNGram(SampleScorer):
     """1 if the response's most frequent n-gram occurs at least `t` times more than the source's (6 against 4), else 0.
 
-    Source: Raunak et al. 2021, with the settings of HAT (section 2.2) as defaults. Tokens are our words, so that
-    languages without spaces are counted like others; punctuation is none, case and width make no difference. N-grams
-    of the source cross no border between passages. Occurrences may overlap: `a a a a` holds `a a a` twice.
+    Source: Raunak et al. 2021, with the settings of HAT (section 2.2) as defaults. Tokens are our words, so
+    languages without spaces are counted like others; punctuation, case and width are ignored. N-grams
+    of the source do not cross passages. Occurrences may overlap: `a a a a` has `a a a` twice.
 
     Args:
         n: words of an n-gram.
         t: by how much the response's count must exceed the source's.
-        graded: give the excess (a whole number, of either sign) in place of 0 or 1, for rankings.
+        graded: whether the score is the excess (an integer, of either sign) instead of 0 or 1, for rankings.
 
     Raises:
         UsageError: `n` or `t` is below 1.
@@ -129,16 +129,16 @@ class TopNGram(SampleScorer):
         self.n, self.t, self.graded = n, t, graded
         self.signature = signature(scorer=self.name, n=n, t=t, graded=graded or None, unit="word")
 
-    def measure(self, sample: Sample) -> Measured:
-        """The excess; `parts` holds the counts of the most frequent n-gram: `response` and `source`."""
+    def measure(self, sample: Sample) -> RawScore:
+        """The excess; `parts` has the counts of the most frequent n-gram: `response` and `source`."""
         response = self._top([sample.response])
         source = self._top(sample.passages)
         excess = response - source
         value = float(excess if self.graded else excess >= self.t)
-        return Measured(value, {"response": float(response), "source": float(source)})
+        return RawScore(value, {"response": float(response), "source": float(source)})
 
     def _top(self, texts: Iterable[str]) -> int:
-        """How often the most frequent n-gram of the texts occurs; 0 where all are shorter than `n` words."""
+        """How often the most frequent n-gram of the texts occurs; 0 if all are shorter than `n` words."""
         counts = Counter[tuple[str, ...]]()
         for text in texts:
             folded = fold(text)

@@ -55,7 +55,7 @@ from veriglot.studio.web import Lead, LeadWriter, Router, Studio, Tag, view
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
 
-    from veriglot.metrics.agreement import Layered
+    from veriglot.metrics.agreement import AnnotatedText
     from veriglot.records import Pointer, Sample
     from veriglot.studio.project import Form, Project
 
@@ -224,7 +224,7 @@ def _majority_units(layers: Sequence[Layer], of: int) -> tuple[LayerUnit, ...] |
 
 
 def best_annotators(
-    tx: ReadTransaction, project: Project, texts: Sequence[Layered], *, resamples: int = 0
+    tx: ReadTransaction, project: Project, texts: Sequence[AnnotatedText], *, resamples: int = 0
 ) -> dict[str, AgreementRow]:
     """Language to the kappa of whoever agrees most with the silver layer, of `texts_with_layers` of silver (mFAVA, 3).
 

@@ -17,7 +17,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.metrics.agreement import ALL, SAMPLES, AgreementFigure, Layered, agreement_figures
+from veriglot.metrics.agreement import ALL, SAMPLES, AgreementFigure, AnnotatedText, agreement_figures
 from veriglot.metrics.estimate import FEWEST_TEXTS
 from veriglot.metrics.reference import Marks, labelled, majority_type, reference
 from veriglot.metrics.spans import segmenter
@@ -121,7 +121,7 @@ class _Texts:
                 rows = [{_ANYBODY: marks} for _, marks in text.people] if self.anonymous else [dict(text.people)]
                 yield from ((key, beside_models(row, text.models)) for row in rows)
 
-    def layered(self, rows: Iterable[tuple[str, dict[str, _Labels]]], unit: str) -> list[Layered]:
+    def layered(self, rows: Iterable[tuple[str, dict[str, _Labels]]], unit: str) -> list[AnnotatedText]:
         """Texts and layers as `agreement_figures` takes them; without those that nobody annotated."""
         segment = None if unit in _WHOLE else segmenter(unit)
         result = []
@@ -134,7 +134,7 @@ class _Texts:
             else:
                 units = _units(row, unit, labels)
                 bounds, layers = _bounds(units), {name: _over(units, each) for name, each in labels.items()}
-            result.append(Layered(key, row.language or "", len(row.response), bounds, layers))
+            result.append(AnnotatedText(key, row.language or "", len(row.response), bounds, layers))
         return result
 
     def digest(self) -> str:
@@ -437,9 +437,9 @@ def agreement(
 
 
 def agreement_rows(
-    people: Sequence[Layered],
-    silver: Sequence[Layered],
-    models: Sequence[Layered] = (),
+    people: Sequence[AnnotatedText],
+    silver: Sequence[AnnotatedText],
+    models: Sequence[AnnotatedText] = (),
     *,
     by_single_type: bool,
     anonymous: bool = False,

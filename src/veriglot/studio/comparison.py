@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from veriglot.metrics.agreement import Layered
+from veriglot.metrics.agreement import AnnotatedText
 from veriglot.metrics.reference import Marks
 from veriglot.metrics.spans import marked, segmenter, unit_marks
 from veriglot.records.settings import Record
@@ -181,7 +181,7 @@ class Confusion(Record):
     units: int  # each pair of people counts each unit once
 
 
-def confused_types(text: Layered) -> Counter[tuple[str, str]]:
+def confused_types(text: AnnotatedText) -> Counter[tuple[str, str]]:
     """Which types people chose for the same units of a text, over each two people."""
     counts = Counter[tuple[str, str]]()
     labels = [_types_of(text.bounds, marks) for marks in text.layers.values()]
@@ -313,7 +313,7 @@ def final_single_annotation(project: Project, item: Item, handed_in: Sequence[As
 
 def texts_with_layers(
     tx: ReadTransaction, project: Project, *, silver: bool = False, shared: bool = False, language: str | None = None
-) -> list[Layered]:
+) -> list[AnnotatedText]:
     """Items of a language, or all, with what each annotator marked in them, under their public ids; skips left out.
 
     With `silver`, only items with a silver layer, which is the model's; with `shared`, only items of two people or
@@ -331,10 +331,12 @@ def texts_with_layers(
     return texts
 
 
-def _layered(tx: ReadTransaction, project: Project, item: Item, layer_of: dict[str, Layer], silver: bool) -> Layered:
+def _layered(
+    tx: ReadTransaction, project: Project, item: Item, layer_of: dict[str, Layer], silver: bool
+) -> AnnotatedText:
     sample = tx.sample(item.id)
     comparison = Comparison(project.form, sample)
     layers = {name: comparison.marks(layer) for name, layer in layer_of.items()}
     if silver and (mechanical := tx.silver(item.id)) is not None:
         layers = beside_models(layers, {_SILVER: comparison.marks(mechanical)})
-    return Layered(item.key, item.language or "", len(sample.response), comparison.units, layers)
+    return AnnotatedText(item.key, item.language or "", len(sample.response), comparison.units, layers)

@@ -1,4 +1,4 @@
-"""A study file: its tables as records, read and checked, and the folder of its run."""
+"""A study file: its tables as records, read and validated, and the folder of its run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from veriglot.storage.files import partial_path
 __all__ = ["REMEASURE", "Config", "DetectorEntry", "Folder", "ModelEntry", "StudyEntry", "load", "read_profile"]
 
 
-# The tables of a study file, as records: what may stand in it, with its defaults.
+# The tables of a study file, as records with defaults.
 
 
 Paths = str | tuple[str, ...]
@@ -44,15 +44,15 @@ class StudyEntry(StrictRecord):
 
     Attributes:
         title: heading of the report; None for the name of the file.
-        languages: by tag, code or name, in the order of the report; empty for all that the data hold.
-        unit: `char`, `word` or `hf:<tokenizer>`; the profile has to count the same.
-        estimator: whose rates the report is about.
-        estimators: further ones to show beside it.
+        languages: by tag, code or name, in the order of the report; empty for all in the data.
+        unit: `char`, `word` or `hf:<tokenizer>`; must be the profile's unit.
+        estimator: of the rates in the report.
+        estimators: further ones to show with it.
         confidence: level of the intervals, above 0 and below 1.
         seed: of the resampling.
-        draws: how often is resampled.
-        pooled: use the profile's error rates over all languages where it holds a language not at all, or fewer than 8
-            texts of it; the report says where.
+        draws: number of resamples.
+        pooled: use the profile's error rates over all languages for a language with fewer than 8 texts in the profile,
+            or none; the report names these languages.
     """
 
     title: str | None = None
@@ -67,7 +67,7 @@ class StudyEntry(StrictRecord):
 
 
 class QueriesEntry(StrictRecord):
-    """`[queries]`: what the models are asked."""
+    """`[queries]`: the inputs of the models."""
 
     path: Paths
     design: Design = "subsets"
@@ -85,26 +85,26 @@ class ResponsesEntry(StrictRecord):
 
 
 class ModelEntry(StrictRecord):
-    """`[[models]]`: one model. Beside given responses, only `name`, `family`, `parameters` and `languages`.
+    """`[[models]]`: one model. With given responses, only `name`, `family`, `parameters` and `languages` are allowed.
 
     Attributes:
         name: in every table.
         family: models of one maker and generation.
         parameters: in billions.
-        languages: how many its makers declare.
+        languages: number of languages that its makers declare.
         client: a name of `llm.CLIENTS`.
-        model: as its server names it; None for `name`.
+        model: its name at its server; None for `name`.
         revision: of the weights.
         base_url: of the server.
         key: the environment variable that holds the key; never the key itself.
         script: the file of rules of the client `scripted`.
         preset: a name of `llm.presets()`, below `settings`.
         prompt: `closed`, `instructed` or `open`; see `build.answer_messages`.
-        completion: go on from a text instead of chatting.
-        settings: how it generates.
-        price_in: what a million tokens of prompts cost, in any currency, for `--dry-run`.
-        price_out: what a million tokens of replies cost.
-        options: further options of the client, such as `timeout` (seconds) or `rate` (requests a second).
+        completion: complete a text instead of chatting.
+        settings: of the generation.
+        price_in: price of a million prompt tokens, in any currency, for `--dry-run`.
+        price_out: price of a million reply tokens.
+        options: further options of the client, such as `timeout` (seconds) or `rate` (requests per second).
     """
 
     name: str
@@ -131,12 +131,12 @@ class DetectorEntry(StrictRecord):
 
     Attributes:
         name: of the detector, as for `veriglot detect`.
-        label: its name in the run's folder; needed only where one detector is used twice.
+        label: its name in the run's folder; needed only if one detector is used twice.
         threshold: confidence from which a word is marked, 0 to 1; None for the profile's, or else the detector's own.
         profile: the file that `veriglot evaluate -o` wrote.
         labelled: instead of a profile, labelled samples to measure it on.
-        compare_profile: a second profile, such as one on gold labels beside one on silver; the report holds the rates
-            by both against each other.
+        compare_profile: a second profile, such as one from gold labels in addition to one from silver; the report
+            compares the rates by both.
     """
 
     name: str = "auto"
@@ -162,7 +162,7 @@ class LabelsEntry(StrictRecord):
 
 
 class LimitsEntry(StrictRecord):
-    """`[limits]`: what may be spent, what runs at the same time, and where responses are judged."""
+    """`[limits]`: budget, parallel calls, and where detectors run."""
 
     calls: int | None = None
     tokens: int | None = None
@@ -173,8 +173,8 @@ class LimitsEntry(StrictRecord):
 class Entries(StrictRecord):
     """A study file.
 
-    `resources` are numbers by language that rates are held against, by what they are:
-    `[resources."Wikipedia articles"]` with `de = 2900000` and so on.
+    `resources` are numbers by language to correlate with the rates, by name: `[resources."Wikipedia articles"]` with
+    `de = 2900000` and so on.
     """
 
     study: StudyEntry = StudyEntry()
@@ -192,7 +192,7 @@ _DECLARED = {"name", "family", "parameters", "languages"}
 
 
 class Config(Entries, kw_only=True):
-    """A study file with its place.
+    """A study file with its path.
 
     Attributes:
         path: the file.
@@ -207,31 +207,31 @@ class Config(Entries, kw_only=True):
 
     @property
     def asked(self) -> QueriesEntry:
-        """`[queries]`, of a study that asks its models."""
+        """`[queries]`, of a study that generates its responses."""
         assert self.queries is not None
         return self.queries
 
     @property
     def estimators(self) -> tuple[Estimator, ...]:
-        """The study's own estimator first, then the others, each once; `ppi` is one of them where there are labels."""
+        """The study's own estimator first, then the others, each once; includes `ppi` if there are labels."""
         by_labels = () if self.labels is None else (Estimator.PPI,)
         return tuple(dict.fromkeys((self.study.estimator, *self.study.estimators, *by_labels)))
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """BCP 47 tags that the file names; empty for all."""
+        """BCP 47 tags of the languages in the file; empty for all."""
         return tuple(dict.fromkeys(get_language(name).tag for name in self.study.languages))
 
     def by_tag(self, table: dict[str, float]) -> dict[str, float | None]:
-        """Numbers by language as BCP 47 tags."""
+        """A table by language, with BCP 47 tags as keys."""
         return {get_language(name).tag: value for name, value in table.items()}
 
-    def place(self, path: str) -> Path:
-        """Where a path of the file leads: it is relative to the folder that the file is in."""
+    def resolve(self, path: str) -> Path:
+        """Resolve a path relative to the folder of the study file."""
         return self.path.parent / Path(path).expanduser()
 
-    def places(self, paths: Paths) -> list[Path]:
-        """The same of one path or several."""
+    def resolve_all(self, paths: Paths) -> list[Path]:
+        """Resolve one path or several likewise."""
         return paths_in(self.path.parent, paths)
 
 
@@ -239,8 +239,8 @@ def load(path: Path) -> Config:
     """Read a study file.
 
     Raises:
-        InputError: it is no TOML, a key is unknown (with the nearest that are known), missing or of a wrong kind, or
-            values do not go together; a file that it names does not exist.
+        InputError: it is not TOML; a key is unknown (the message names similar ones), missing or of a wrong type;
+            values do not go together; or a file that it names does not exist.
         UnknownNameError: a language, estimator, client, preset or unit that does not exist.
     """
     with errors_of(path):
@@ -255,7 +255,7 @@ def _check_study(config: Config) -> None:
 
     study = config.study
     segmenter(study.unit)
-    config.languages  # noqa: B018  # an unknown one is refused here
+    config.languages  # noqa: B018  # raises an error for an unknown one
     for table in config.resources.values():
         config.by_tag(table)
     require(0.0 < study.confidence < 1.0, "a level lies between 0 and 1, such as 0.95", "study.confidence")
@@ -319,7 +319,7 @@ def _check_asked_model(config: Config, model: ModelEntry, field: str) -> None:
 
     CLIENTS.entry(model.client)
     headers = model.options.get("headers")
-    try:  # the file is copied into the run's folder
+    try:  # a copy of the file is written to the run's folder
         refuse_secrets(model.key, headers if isinstance(headers, dict) else ())
     except UsageError as error:
         raise InputError(error.message, error.remedy, field=f"{field}.key") from None
@@ -355,7 +355,7 @@ def _check_detectors(config: Config) -> None:
         for name, path in (("profile", entry.profile), ("compare_profile", entry.compare_profile)):
             if path is not None:
                 require_files(config.path.parent, path, f"{field}.{name}")
-                unit, own = read_profile(config.place(path)).unit, config.study.unit
+                unit, own = read_profile(config.resolve(path)).unit, config.study.unit
                 require(
                     unit == own, f"the profile counts {unit!r}, and the study {own!r}", f"{field}.{name}", REMEASURE
                 )
@@ -377,23 +377,23 @@ def read_profile(path: Path) -> ErrorProfile:
     """The error profile in a file that `veriglot evaluate -o` wrote.
 
     Raises:
-        InputError: there is none, or it holds something else.
+        InputError: there is none, or it has other content.
     """
     remedy = "An error profile is what `veriglot evaluate LABELLED -o profile.json` writes."
     return read_json_record(path, ErrorProfile, remedy)
 
 
-# The folder of a study's run: what lies where.
+# The folder of a study's run, and its files.
 
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def file_name(name: str) -> str:
-    """A name as part of a path, on every system; other names never give the same.
+    """A name as part of a path, on every system; different names always give different parts.
 
-    What is not a letter, digit, point, line or underscore becomes a line, and the name's hash is added where anything
-    had to change (capitals count, since some systems do not tell them apart).
+    Characters other than letters, digits, `.`, `_` and `-` become `-`, and the name's hash is added if anything had to
+    change (also for capitals, since some file systems ignore case).
     """
     safe = _UNSAFE.sub("-", name).strip(".-")[:80]
     if safe == name and name == name.lower():
@@ -405,7 +405,7 @@ class Folder:
     """Paths in the folder of a run.
 
     Args:
-        path: the folder, which need not be there yet.
+        path: the folder, which need not exist yet.
     """
 
     def __init__(self, path: Path) -> None:
@@ -423,7 +423,7 @@ class Folder:
         return self.path / "responses" / f"{file_name(model)}.jsonl"
 
     def predictions(self, detector: str, model: str) -> Path:
-        """What one detector (by its label) said of them."""
+        """The predictions of one detector (by its label) for them."""
         return self.path / "predictions" / file_name(detector) / f"{file_name(model)}.jsonl"
 
     def profile(self, detector: str) -> Path:
@@ -434,11 +434,11 @@ class Folder:
         """The copy of its `compare_profile`."""
         return self.path / "profiles" / "compared" / f"{file_name(detector)}.json"
 
-    def take(self) -> None:
-        """Make the folder, or see that it is the folder of a run.
+    def prepare(self) -> None:
+        """Make the folder, or check that it is the folder of a run.
 
         Raises:
-            UsageError: it is something else.
+            UsageError: it has other content.
         """
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"{self.path} is a file.", "Name a folder with -o.")
@@ -452,7 +452,7 @@ class Folder:
         return [path for path in self.path.iterdir() if path.name not in {"run.lock", partial_path(self.study).name}]
 
     def clear(self) -> None:
-        """Remove what the run made, but for the cache of calls: what was paid stays paid."""
+        """Remove what the run made, except the cache of calls: paid calls stay."""
         for name in ("responses", "predictions", "profiles", "tables"):
             shutil.rmtree(self.path / name, ignore_errors=True)
         for path in (self.plan, self.rates, self.results, self.report):

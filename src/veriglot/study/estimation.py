@@ -14,7 +14,7 @@ from veriglot.rates.estimators import DRAWS, ESTIMATORS
 from veriglot.records import ErrorProfile, Estimator, Prediction, Rate, Sample, from_mapping
 from veriglot.signatures import stated_threshold
 from veriglot.study.config import StudyEntry, read_profile
-from veriglot.study.rates import Counted, Gold, Judging, Tallying, cell_rates
+from veriglot.study.rates import CellCounts, Gold, ProfiledDetector, ResponseCounter, cell_rates
 from veriglot.study.responses import joined
 
 if TYPE_CHECKING:
@@ -37,30 +37,31 @@ def estimate(
     draws: int = DRAWS,
     pooled: bool = False,
 ) -> list[Rate]:
-    """How often models hallucinate: a rate for each model and language, corrected for the detector's own errors.
+    """How often models hallucinate: a rate for each model and language, corrected for the detector's errors.
 
     Args:
-        predictions: of one detector, in any order: those of `detect_many`, of a detector, or read from a file.
-        samples: what they are of, each id once, or dictionaries as `detect_many` takes them; `generator.name` or
+        predictions: of one detector, in any order: from `detect_many`, from a detector, or read from a file.
+        samples: the samples of these, each id once, or dictionaries as `detect_many` takes them; `generator.name` or
             `model` names the model. One without a prediction lowers the coverage.
-        profile: what `evaluate(...).profile()` gives, or the file that `veriglot evaluate -o` wrote; `raw` and `ppi`
+        profile: from `evaluate(...).profile()`, or the file that `veriglot evaluate -o` wrote; `raw` and `ppi`
             need none.
-        estimator: `label-shift`, `paper`, `raw`, `em` or `ppi`; None for `label-shift`, or `ppi` with labels.
+        estimator: `label-shift`, `paper`, `raw`, `em` or `ppi`; None for `label-shift`, or for `ppi` if there are
+            labels.
         labels: samples with the labels of some of the responses, drawn at random, for `ppi`.
         annotator: whose labels count; None for the only annotator's.
         unit: `char`, `word`, `response` or `hf:<tokenizer>`; None for the profile's, or `word`.
         confidence: level of the intervals, above 0 and below 1.
         seed: of the draws.
-        draws: how often is drawn for an interval, 100 or more.
-        pooled: use the error rates over all languages of the profile where it holds fewer than 8 texts of one.
+        draws: number of draws for an interval, 100 or more.
+        pooled: use the profile's error rates over all languages for a language with fewer than 8 texts in it.
 
     Returns:
-        Rates between 0 and 1 in the order of models and languages; `unreliable` ones say why.
+        Rates between 0 and 1 in the order of models and languages; `unreliable` ones have reasons.
 
     Raises:
         UnknownNameError: no such estimator or unit.
         UsageError: the profile is missing, of another detector, or at another threshold or unit; ppi without labels.
-        InputError: a prediction belongs to no sample, or two share an id.
+        InputError: a prediction has no sample, or two share an id.
     """
     if isinstance(profile, str | Path):
         profile = read_profile(Path(profile))
@@ -70,7 +71,7 @@ def estimate(
         confidence=confidence, seed=seed, draws=draws, pooled=pooled,
     )  # fmt: skip
     gold = Gold.of(labelled, unit=estimation.study.unit, annotator=annotator)
-    tallying = Tallying(estimation.study.unit, ids=bool(gold))
+    tallying = ResponseCounter(estimation.study.unit, ids=bool(gold))
     reading = rows_reading({"evidence": ""})
     rows = (
         row if isinstance(row, Sample) else read_row(row, id_=str(number), reading=reading)
@@ -88,10 +89,10 @@ def estimate(
 
 
 class Estimation:
-    """What is estimated from predictions, and what they say of how they were made.
+    """The estimators of a call, and what the predictions state about their detector.
 
     Args:
-        names: of estimators; none for label-shift, or ppi with labels.
+        names: of estimators; empty for label-shift, or ppi if there are labels.
         profile: of the detector that made the predictions.
         unit: None for the profile's, or `word`.
         labelled: whether there are labels of some of the responses.
@@ -99,8 +100,8 @@ class Estimation:
 
     Raises:
         UnknownNameError: no such estimator.
-        UsageError: an estimator needs a profile or labels, the profile counts another unit, or the confidence is no
-            share.
+        UsageError: an estimator needs a profile or labels, the profile has another unit, or the confidence is not
+            between 0 and 1.
     """
 
     def __init__(
@@ -134,14 +135,14 @@ class Estimation:
         self._signatures = set[str]()
 
     def watch(self, predictions: Iterable[Prediction]) -> Iterator[Prediction]:
-        """The same predictions, noted as they pass."""
+        """The same predictions; remembers their detectors and signatures."""
         for prediction in predictions:
             self._detectors.add(prediction.asked)
             if prediction.signature is not None:
                 self._signatures.add(prediction.signature)
             yield prediction
 
-    def _judging(self) -> Judging:
+    def _detector(self) -> ProfiledDetector:
         profile = self._profile
         thresholds = {each for each in map(stated_threshold, self._signatures) if each is not None}
         if profile is not None and self._detectors:
@@ -153,28 +154,30 @@ class Estimation:
                 )
             if any(abs(each - profile.threshold) > 1e-9 for each in thresholds):
                 raise UsageError(
-                    f"The profile holds at the threshold {profile.threshold}, and the predictions were made at"
+                    f"The profile is for the threshold {profile.threshold}, and the predictions were made at"
                     f" {', '.join(map(str, sorted(thresholds)))}.",
                     "Measure the profile at that threshold: veriglot evaluate ... --threshold",
                 )
         name = "+".join(sorted(self._detectors)) or (profile.detector if profile else "none")
         threshold = next(iter(thresholds), profile.threshold if profile is not None else float("nan"))
-        return Judging(Description(name, "", threshold, "+".join(sorted(self._signatures))), profile, self.study)
+        return ProfiledDetector(
+            Description(name, "", threshold, "+".join(sorted(self._signatures))), profile, self.study
+        )
 
-    def cells(self, tallying: Tallying, gold: Gold) -> Iterator[Counted]:
-        """What was marked in the responses of each model in each language, without seeds of which nothing was judged.
+    def cells(self, tallying: ResponseCounter, gold: Gold) -> Iterator[CellCounts]:
+        """What was marked in the responses of each model in each language; leaves out seeds with no scored response.
 
         Raises:
-            UsageError: the profile is of another detector than what passed, or of the same one at another threshold.
+            UsageError: the profile is of another detector than the predictions, or at another threshold.
         """
 
         def cell(key: Any) -> tuple[str, str]:
             return key.model or "", key.language
 
-        judging = self._judging()
+        detector = self._detector()
         keys = sorted(tallying.groups, key=lambda key: (*cell(key), key.seed is None, key.seed or 0))
         for _, same in groupby(keys, key=cell):
             part = list(same)
             groups = {key.seed: tallying.groups[key] for key in part}
-            counted = Counted.of_groups(part[0].model, part[0].language, judging, groups, gold)
+            counted = CellCounts.of_groups(part[0].model, part[0].language, detector, groups, gold)
             yield replace(counted, seeds={seed: tallies for seed, tallies in counted.seeds.items() if len(tallies)})

@@ -1,6 +1,6 @@
-"""What a study did, in words for a paper: its methods with their references, its assumptions, its warnings.
+"""A study in words for a paper: its methods with their references, its assumptions, its warnings.
 
-Each sentence is made from the study's own record: what was not done is not told, and what was not used is not cited.
+Sentences are made from the study's own record: they mention only what was done, and cite only what was used.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
     from veriglot.datasets.quality import Quality
     from veriglot.study.config import Config
-    from veriglot.study.rates import Estimated, Judging
+    from veriglot.study.rates import ProfiledDetector, StudyRates
     from veriglot.study.responses import Plan
 
 __all__ = ["bibtex", "described", "methods_document"]
 
 
-def described(results: StudyResults, config: Config, plan: Plan, estimated: Estimated, lost: int) -> StudyResults:
-    """The same results with `methods`, `references`, `assumptions` and `warnings`; `lost` rows came to nothing."""
+def described(results: StudyResults, config: Config, plan: Plan, estimated: StudyRates, lost: int) -> StudyResults:
+    """The same results with `methods`, `references`, `assumptions` and `warnings`; `lost` rows failed."""
     cite = _Citations()
     used = any(ESTIMATORS[estimator].needs_profile for estimator in config.estimators)
     methods = (
         " ".join(_responses(results, config, plan)),
-        " ".join(text for each in estimated.judgings for text in _detection(results, each, estimated, used=used)),
+        " ".join(text for each in estimated.detectors for text in _detection(results, each, estimated, used=used)),
         " ".join(_estimation(results, config, estimated, cite)),
         " ".join(_comparison(results, cite)),
         f"All figures were made with Veriglot {__version__}. Their signature is {results.signature}.",
@@ -49,7 +49,7 @@ def described(results: StudyResults, config: Config, plan: Plan, estimated: Esti
         warnings=(
             *results.warnings,
             *_uncovered(results.cells),
-            *_nowhere(results.cells, estimated, lost),
+            *_outside_cells(results.cells, estimated, lost),
             *_odd_answers(results.cells),
             *["The rates are raw: they hold the detector's false alarms and miss what it misses."] * raw,
         ),
@@ -57,7 +57,7 @@ def described(results: StudyResults, config: Config, plan: Plan, estimated: Esti
 
 
 def methods_document(results: StudyResults) -> str:
-    """Methods, assumptions and references as Markdown, with the references as BibTeX below."""
+    """Methods, assumptions and references as Markdown, followed by the references as BibTeX."""
     references = tuple(reference.text for reference in results.references)
     parts = [("Methods", "", results.methods), ("Assumptions", "- ", results.assumptions)]
     parts += [("References", "- ", references)] if references else []
@@ -80,7 +80,7 @@ def _known_references() -> dict[str, dict[str, str]]:
 
 
 class _Citations:
-    """Cites papers by what was used of them, and remembers which."""
+    """Cites papers by the keys of what was used, and remembers them."""
 
     def __init__(self) -> None:
         self._keys: dict[str, None] = {}
@@ -111,7 +111,7 @@ def _responses(results: StudyResults, config: Config, plan: Plan) -> Iterator[st
     judged = sum(each.statuses.get("scored", 0) for each in covers)
     if plan.asked:
         entry = config.asked
-        once = "Each language's queries were parted into disjoint subsets, one for each seed, and each was asked once"
+        once = "Each language's queries were split into disjoint subsets, one for each seed, and each was asked once"
         how = once if entry.design == "subsets" else "Every query was asked with every seed"
         yield f"{how} ({'seeds' if len(entry.seeds) > 1 else 'seed'} {_and([*map(str, entry.seeds)])})."
         yield f"Of {_count(planned, 'planned response')}, {answered:,} exist and {judged:,} were judged."
@@ -119,11 +119,13 @@ def _responses(results: StudyResults, config: Config, plan: Plan) -> Iterator[st
         yield f"The responses were given, not made by this run: {answered:,}, of which {judged:,} were judged."
 
 
-def _detection(results: StudyResults, judging: Judging, estimated: Estimated, *, used: bool) -> Iterator[str]:
-    name, profile = judging.description.name, judging.profile
+def _detection(
+    results: StudyResults, detector: ProfiledDetector, estimated: StudyRates, *, used: bool
+) -> Iterator[str]:
+    name, profile = detector.description.name, detector.profile
     yield (
-        f"The detector {name} held each response against its evidence and marked the {_units(results)} that it took for"
-        f" unsupported, from a confidence of {judging.description.threshold:g}."
+        f"The detector {name} compared each response with its evidence and marked the {_units(results)} that it"
+        f" classified as unsupported, from a confidence of {detector.description.threshold:g}."
     )
     if profile is None or not used:
         return
@@ -132,14 +134,14 @@ def _detection(results: StudyResults, judging: Judging, estimated: Estimated, *,
         f"Its error rates were measured on {count:,} responses in {_count(len(profile.languages), 'language')} with"
         f" {profile.data.kind} labels (SHA-256 of the data {profile.data.sha256[:12]})."
     )
-    pooled = [language_name(tag) for tag in results.languages if judging.of(tag)[1] == "pooled"]
+    pooled = [language_name(tag) for tag in results.languages if detector.of(tag)[1] == "pooled"]
     if pooled:
         yield f"In {_and(pooled)}, where these are too few, its error rates over all of these languages were used."
-    if judging is estimated.judgings[-1] and len(estimated.judgings) > 1:
-        yield f"A rate is the mean over the {len(estimated.judgings)} detectors, and so is the width of its interval."
+    if detector is estimated.detectors[-1] and len(estimated.detectors) > 1:
+        yield f"A rate is the mean over the {len(estimated.detectors)} detectors, and so is the width of its interval."
 
 
-def _estimation(results: StudyResults, config: Config, estimated: Estimated, cite: _Citations) -> Iterator[str]:
+def _estimation(results: StudyResults, config: Config, estimated: StudyRates, cite: _Citations) -> Iterator[str]:
     study, own, others = config.study, config.estimators[0], config.estimators[1:]
     yield f"A rate is the share of {_units(results)} that the evidence does not support, by the estimator {own}."
     yield _estimator(own, results, estimated, cite)
@@ -169,11 +171,11 @@ def _estimation(results: StudyResults, config: Config, estimated: Estimated, cit
             f" it {cite('paper')}."
         )
         if own is Estimator.PPI:
-            yield "Labels are too few to part by seed: the replicates are raw shares, and not to be held against ppi."
+            yield "Labels are too few to split by seed: the replicates are raw shares, not comparable with ppi."
 
 
-def _estimator(estimator: Estimator, results: StudyResults, estimated: Estimated, cite: _Citations) -> str:
-    """What an estimator does, its paper, and for `ppi` whose labels it took."""
+def _estimator(estimator: Estimator, results: StudyResults, estimated: StudyRates, cite: _Citations) -> str:
+    """What an estimator does, its paper, and for `ppi` who made the labels."""
     text = ESTIMATORS[estimator].description.replace("`", "")
     if estimator is not Estimator.PPI:
         papers = cite(estimator.value) if estimator.value in _known_references() else ""
@@ -239,7 +241,7 @@ def _and(names: Sequence[str]) -> str:
 # Assumptions and warnings.
 
 
-_MODELS = 5  # that a warning names
+_MODELS = 5  # maximum number of models that a warning names
 _ODDITIES: tuple[tuple[float, Callable[[Quality], float | None], str], ...] = (
     (0.1, lambda quality: quality.refused, "decline to answer"),
     (0.1, lambda quality: None if quality.right_language is None else 1 - quality.right_language,
@@ -249,24 +251,24 @@ _ODDITIES: tuple[tuple[float, Callable[[Quality], float | None], str], ...] = (
 )  # fmt: skip
 
 
-def assumptions_in_words(config: Config, estimated: Estimated, languages: Sequence[str]) -> tuple[str, ...]:
-    """What the rates take for granted."""
+def assumptions_in_words(config: Config, estimated: StudyRates, languages: Sequence[str]) -> tuple[str, ...]:
+    """The assumptions of the rates."""
     lines = ["A unit that the evidence does not support counts as hallucinated, even where it is true."]
     if any(ESTIMATORS[estimator].needs_profile for estimator in config.estimators):
         lines.append(
             "The detector errs on these responses as often as on the labelled data of its profile: it finds the same"
             " share of the unsupported units and marks the same share of the supported ones."
         )
-    for judging in estimated.judgings:
-        pooled = [tag for tag in languages if judging.of(tag)[1] == "pooled"]
+    for each in estimated.detectors:
+        pooled = [tag for tag in languages if each.of(tag)[1] == "pooled"]
         if pooled:
             lines.append(
-                f"{judging.description.name} was measured on too little or nothing in {_named(pooled)}: there its error"
+                f"{each.description.name} was measured on too little or nothing in {_named(pooled)}: there its error"
                 " rates over all languages are used, as the study file asks, as if it erred there as in these together."
             )
-        if judging.profile is not None and judging.profile.data.kind != "gold":
+        if each.profile is not None and each.profile.data.kind != "gold":
             lines.append(
-                f"The profile of {judging.description.name} rests on {judging.profile.data.kind} labels, which are"
+                f"The profile of {each.description.name} rests on {each.profile.data.kind} labels, which are"
                 " taken for right."
             )
     if Estimator.PPI in config.estimators:
@@ -289,8 +291,8 @@ def _uncovered(cells: Sequence[Cell]) -> Iterator[str]:
         yield f"Not judged, and in no rate: {answered - scored:,} of {_count(answered, 'response')}."
 
 
-def _nowhere(cells: Sequence[Cell], estimated: Estimated, lost: int) -> Iterator[str]:
-    """What no cell counts."""
+def _outside_cells(cells: Sequence[Cell], estimated: StudyRates, lost: int) -> Iterator[str]:
+    """What is in no cell."""
     unread = lost - sum(cell.coverage.failed for cell in cells)
     if unread > 0:
         yield f"Not read or not asked, and in no coverage: {_count(unread, 'row')} of the input."
@@ -304,7 +306,7 @@ def _nowhere(cells: Sequence[Cell], estimated: Estimated, lost: int) -> Iterator
 
 
 def _odd_answers(cells: Sequence[Cell]) -> Iterator[str]:
-    """What many answers are like, where that bears on rates: one line for each oddity, with the models it is of."""
+    """Frequent flaws of answers that affect rates: one line for each, with the models that have it."""
     for bound, share, what in _ODDITIES:
         shares = [
             (value, cell) for cell in cells if cell.coverage.answered and (value := share(cell.quality)) is not None

@@ -1,4 +1,4 @@
-"""Counts of a study, of units and gold labels, and its rates: by every estimator, and of each detector and seed."""
+"""Counts of a study (units and gold labels), and its rates: by every estimator, and for each detector and seed."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
     Array = Float64s
 
 __all__ = [
-    "Counted",
-    "Estimated",
+    "CellCounts",
     "Gold",
-    "Judging",
     "ProfileComparison",
-    "Rated",
-    "Tallying",
+    "ProfiledDetector",
+    "RatedCell",
+    "ResponseCounter",
+    "StudyRates",
     "cell_rates",
     "contradictions",
     "estimate_all",
@@ -68,11 +68,11 @@ __all__ = [
 
 _BIN = coarse_bin(
     np.arange(BINS), CONFIDENCE_BINS
-)  # by way of an evaluation's grid: 0.15 must lie where a profile has it
+)  # through the bins of an evaluation: 0.15 must fall into the same bin as in a profile
 
 
 class Key(NamedTuple):
-    """What is estimated apart: model, language tag, and the seed of the responses (None where none is stated)."""
+    """A group to estimate: model, language tag, and the seed of the responses (None if none is stated)."""
 
     model: str | None
     language: str
@@ -85,35 +85,35 @@ class Group:
 
     Attributes:
         statuses: predictions by status.
-        ids: id of each judged response, in order; empty unless they were asked for.
+        ids: id of each scored response, in order; empty unless requested.
     """
 
     statuses: Counter[str] = field(default_factory=Counter)
     ids: list[str] = field(default_factory=list)
-    _counts: array[int] = field(default_factory=lambda: array("q"))  # three numbers a response: a study has many
-    _histograms: array[int] = field(default_factory=lambda: array("i"))  # 20 numbers a response
+    _counts: array[int] = field(default_factory=lambda: array("q"))  # three numbers per response: compact, for many
+    _histograms: array[int] = field(default_factory=lambda: array("i"))  # 20 numbers per response
 
     @property
     def tallies(self) -> Tallies:
-        """The counts of the judged responses."""
+        """The counts of the scored responses."""
         counts = np.array(self._counts, np.int64).reshape(-1, 3)
-        all_have = len(self._histograms) == CONFIDENCE_BINS * len(counts)  # a seed without a response lacks none
+        all_have = len(self._histograms) == CONFIDENCE_BINS * len(counts)  # true for a seed without responses
         confidences = np.array(self._histograms, np.int64).reshape(-1, CONFIDENCE_BINS) if all_have else None
         return Tallies(counts[:, 0], counts[:, 1], counts[:, 2], confidences)
 
     def add(self, marked: int, units: int, cluster: int, histogram: Int32s | None) -> None:
-        """Count one judged response."""
+        """Count one scored response."""
         self._counts.extend((marked, units, cluster))
         if histogram is not None:
             self._histograms.frombytes(histogram.tobytes())
 
 
-class Tallying:
-    """Takes each response with its prediction, in any order.
+class ResponseCounter:
+    """Counts responses with their predictions, in any order.
 
     Args:
         unit: `char`, `word` or `hf:<tokenizer>`.
-        ids: keep the ids of the judged responses, so that labels can be held against them.
+        ids: keep the ids of the scored responses, to join labels with them.
 
     Raises:
         UnknownNameError: no such unit.
@@ -126,7 +126,7 @@ class Tallying:
         self._ids = ids
 
     def add(self, sample: Sample, prediction: Prediction | None) -> None:
-        """Count one response, with what was said of it; None counts as `missing`.
+        """Count one response with its prediction; None counts as `missing`.
 
         Raises:
             InputError: the prediction belongs to another response, or marks beyond its end.
@@ -147,10 +147,10 @@ class Tallying:
             group.ids.append(sample.id)
 
     def _units(self, sample: Sample, prediction: Prediction) -> tuple[Bools, Float64s | None]:
-        """Which units are marked, and how confident the detector was of each."""
+        """Which units are marked, and the detector's confidence for each."""
         marks, by_character, _ = answer(prediction, len(sample.response))
         words = prediction.words
-        if self.unit == "word" and words is not None:  # the same words, already taken apart
+        if self.unit == "word" and words is not None:  # the same words, already segmented
             return marked(ranges(words), marks.spans), np.array([word.confidence for word in words])
         bounds = self._segment(sample.response, sample.language or prediction.language)
         confidences = None if by_character is None else unit_probabilities(bounds, by_character)
@@ -163,14 +163,14 @@ def histogram_of(confidences: Float64s) -> Int32s:
 
 
 def language_of(sample: Sample, prediction: Prediction | None) -> str:
-    """The tag that a response is counted under: what was asked for, or else what the detector found."""
+    """The tag under which a response is counted: as requested, or else as the detector identified it."""
     return tag_of(sample.language) or (tag_of(prediction.language) if prediction else None) or UNDETERMINED
 
 
 def query_of(sample: Sample) -> int:
     """The number of the query that a response answers, the same in every file, model and run.
 
-    That is `meta.query`, or else `meta.group`, or else question and evidence together, or else the response itself.
+    `meta.query`, or else `meta.group`, or else question and evidence together, or else the response itself.
     """
     for name in ("query", "group"):
         value = sample.meta.get(name)
@@ -182,11 +182,11 @@ def query_of(sample: Sample) -> int:
 
 
 def _number(*parts: str) -> int:
-    return int(digest(parts)[:15], 16)  # 60 bits: fits an int64, and no two queries of a study meet
+    return int(digest(parts)[:15], 16)  # 60 bits: fits an int64, and queries of a study do not collide
 
 
-def together(groups: Iterable[Group]) -> Group:
-    """The responses of several groups as one."""
+def merge_groups(groups: Iterable[Group]) -> Group:
+    """Merge the responses of several groups into one."""
     joined = Group()
     for group in groups:
         joined.statuses.update(group.statuses)
@@ -198,11 +198,11 @@ def together(groups: Iterable[Group]) -> Group:
 
 @dataclass(frozen=True)
 class Gold:
-    """Labels of responses, as counts; false where there are none.
+    """Labels of responses, as counts; false if there are none.
 
     Attributes:
-        counts: unsupported units and units of each labelled response, by its id.
-        kinds: who labelled: people, models or both.
+        counts: unsupported units and all units of each labelled response, by its id.
+        kinds: the annotators: people, models or both.
     """
 
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -212,12 +212,12 @@ class Gold:
     def of(
         cls, rows: Iterable[Sample | FailedRow], *, unit: str, annotator: str | None = None, path: str | None = None
     ) -> Gold:
-        """The labels of samples; none where there are no samples.
+        """The labels of samples; empty if there are no samples.
 
         Raises:
             InputError: a row could not be read, or none has labelled spans.
-            UnknownNameError: nobody of the annotators is called that.
-            UsageError: several annotators labelled, and nobody says whose labels count.
+            UnknownNameError: no annotator has that name.
+            UsageError: several annotators labelled, and none is named.
         """
         segment = segmenter(unit)
         counts: dict[str, tuple[int, int]] = {}
@@ -250,15 +250,15 @@ class Gold:
         return bool(self.counts)
 
     def unused(self, groups: Iterable[Group]) -> int:
-        """Labelled responses that are none of the judged ones in `groups`: no estimate uses them."""
+        """Number of labelled responses that are not among those scored in `groups`: no estimate uses them."""
         return len(self.counts.keys() - {id_ for group in groups for id_ in group.ids})
 
 
 def labels_of(ids: Sequence[str], units: Sequence[int], gold: Gold) -> Labels | None:
-    """The labels of the judged responses with these ids and units, in order; None where none is labelled.
+    """The labels of the scored responses with these ids and units, in order; None if none is labelled.
 
     Raises:
-        InputError: a labelled response has other units than the one that was judged, so it is another text.
+        InputError: a labelled response has other units than the scored one, so it is another text.
     """
     indices = [index for index, id_ in enumerate(ids) if id_ in gold.counts]
     for index in indices:
@@ -276,15 +276,15 @@ def labels_of(ids: Sequence[str], units: Sequence[int], gold: Gold) -> Labels | 
 
 
 @dataclass(frozen=True)
-class Judging:
-    """A detector with its profile, and what the study asks of rates.
+class ProfiledDetector:
+    """A detector with its profile, and the study's settings of rates.
 
     Attributes:
         description: of the detector.
         profile: its error profile, or None.
         study: `[study]`.
         label: its name in the run's folder.
-        compared: a second profile, by which rates are made to compare, or None.
+        compared: a second profile, for the comparison of rates, or None.
     """
 
     description: Description
@@ -295,14 +295,14 @@ class Judging:
 
     @cached_property
     def profile_hash(self) -> str | None:
-        """What names the profile in signatures; None without one."""
+        """Hash of the profile for signatures; None without one."""
         return None if self.profile is None else digest([encode(self.profile)])[:16]
 
     def of(self, language: str) -> tuple[LanguageProfile | None, str | None]:
-        """The error rates to use in a language, and which these are (its tag, or `pooled`); None where there are none.
+        """The error rates for a language, and which they are (its tag, or `pooled`); None if there are none.
 
-        Pooled ones are used where the study asks for them, and the profile holds the language not at all, or too few
-        texts of it for any interval to hold.
+        Pooled ones are used if the study allows it, and the profile lacks the language or has too few texts of it for a
+        valid interval.
         """
         if self.profile is None:
             return None, None
@@ -318,20 +318,20 @@ def _too_small(profile: LanguageProfile) -> bool:
 
 
 @dataclass(frozen=True)
-class Counted:
-    """What one detector marked in the responses of one model in one language.
+class CellCounts:
+    """Counts of what one detector marked in the responses of one model in one language.
 
     Attributes:
-        model, language: whose responses.
-        judging: the detector.
-        seeds: tallies by seed of the responses (None where they state none).
-        labels: of people, with places in the joined tallies; None where there are none.
-        given: responses that the design asks for or that were given, judged or not, by seed.
+        model, language: of the responses.
+        detector: the detector.
+        seeds: tallies by seed of the responses (None if they state none).
+        labels: of people, with indices into the joined tallies; None if there are none.
+        given: number of responses planned or given, scored or not, by seed.
     """
 
     model: str | None
     language: str
-    judging: Judging
+    detector: ProfiledDetector
     seeds: dict[int | None, Tallies]
     labels: Labels | None
     given: dict[int | None, int]
@@ -341,19 +341,19 @@ class Counted:
         cls,
         model: str | None,
         language: str,
-        judging: Judging,
+        detector: ProfiledDetector,
         groups: dict[int | None, Group],
         gold: Gold,
         asked: dict[int | None, int] | None = None,
-    ) -> Counted:
-        """From groups by seed, where the design asks for so many; calls that gave no response count as not judged."""
+    ) -> CellCounts:
+        """From groups by seed; `asked` are the planned numbers, so calls without a response count as not scored."""
         given = {seed: group.statuses.total() for seed, group in groups.items()}
         asked = asked or {}
-        whole = together(groups.values())
+        whole = merge_groups(groups.values())
         labels = labels_of(whole.ids, whole.tallies.units.tolist(), gold) if gold else None
         seeds = {seed: group.tallies for seed, group in groups.items()}
         expected = {seed: max(given.get(seed, 0), asked.get(seed, 0)) for seed in given | asked}
-        return cls(model, language, judging, seeds, labels, expected)
+        return cls(model, language, detector, seeds, labels, expected)
 
     @property
     def joined(self) -> Tallies:
@@ -362,19 +362,19 @@ class Counted:
 
     @property
     def coverage(self) -> float:
-        """Judged responses over those that were asked for or given; 0 where there is none."""
+        """Scored responses over planned or given ones; 0 if there are none."""
         given = sum(self.given.values())
         return sum(map(len, self.seeds.values())) / given if given else 0.0
 
-    def of(self, seed: int | None) -> Counted:
-        """One seed alone; labels are too few to part."""
+    def of(self, seed: int | None) -> CellCounts:
+        """One seed alone, without labels: they are too few to split."""
         return replace(self, seeds={seed: self.seeds[seed]}, labels=None, given={seed: self.given.get(seed, 0)})
 
 
-class Made(NamedTuple):
-    """A rate as it is shown, with its draws, shape `(draws,)`, and its value (or NaN) before they are cut to [0, 1].
+class RateWithDraws(NamedTuple):
+    """A rate in the report, with its draws, shape `(draws,)`, and its value (or NaN) before clipping to [0, 1].
 
-    `drift` is the part of its standard error that is the detector's other errors here (`RateEstimate.drift`).
+    `drift` is the part of its standard error from the detector's different errors here (`RateEstimate.drift`).
     """
 
     rate: Rate
@@ -383,14 +383,14 @@ class Made(NamedTuple):
     drift: float = 0.0
 
 
-def cell_rates(counted: Sequence[Counted], estimators: Sequence[Estimator]) -> tuple[Made, ...]:
+def cell_rates(counted: Sequence[CellCounts], estimators: Sequence[Estimator]) -> tuple[RateWithDraws, ...]:
     """The rates of one model in one language by each estimator, over all seeds and detectors.
 
-    Of several detectors it is the mean. All of them judged the same responses, so the noise of these does not average
-    out: the interval is as wide as theirs are on average.
+    For several detectors it is the mean. All scored the same responses, so the noise of these does not average out: the
+    interval is as wide as the detectors' are on average.
 
-    Two rates whose intervals exclude each other are not both reliable, nor is one that excludes what people's labels
-    of the cell say: the one that assumes more gives way, and both where they assume as much.
+    Two rates with disjoint intervals are not both reliable, nor is a rate whose interval excludes that of the people's
+    labels in the cell: the one with stronger assumptions becomes unreliable, or both if their assumptions are equal.
     """
     made = []
     for estimator in estimators:
@@ -399,10 +399,12 @@ def cell_rates(counted: Sequence[Counted], estimators: Sequence[Estimator]) -> t
     return _without_contradictions(made, counted)
 
 
-def replicates(counted: Sequence[Counted], estimator: Estimator, made: Sequence[Made] = ()) -> tuple[Rate, ...]:
-    """One rate for each detector and seed (mFAVA: 3 x 5); raw for `ppi`, as labels are too few to part by seed.
+def replicates(
+    counted: Sequence[CellCounts], estimator: Estimator, made: Sequence[RateWithDraws] = ()
+) -> tuple[Rate, ...]:
+    """One rate for each detector and seed (mFAVA: 3 x 5); raw for `ppi`, since labels are too few to split by seed.
 
-    Where the rate of all seeds in `made` contradicts another, so do theirs.
+    If the rate of all seeds in `made` contradicts another, so do these.
     """
     estimator = Estimator.RAW if estimator is Estimator.PPI else estimator
     rates = [
@@ -411,30 +413,30 @@ def replicates(counted: Sequence[Counted], estimator: Estimator, made: Sequence[
         for seed in sorted(each.seeds, key=lambda seed: (seed is None, seed or 0))
     ]
     reasons = contradictions(next((each.rate for each in made if each.rate.estimator is estimator), None))
-    return tuple(_doubted(rate, reasons) for rate in rates) if reasons else tuple(rates)
+    return tuple(_as_unreliable(rate, reasons) for rate in rates) if reasons else tuple(rates)
 
 
-# Rates that exclude each other.
+# Rates with disjoint intervals.
 
 
 CONTRADICTS = "its interval excludes"
-"""How a reason starts that another rate, or labels, of the same responses give."""
+"""Start of a reason that is a contradiction with another rate, or labels, of the same responses."""
 
 _ASSUMES = {Estimator.PPI: 1, Estimator.LABEL_SHIFT: 2, Estimator.EM: 2, Estimator.PAPER: 3, Estimator.RAW: 4}
-_HALF_WIDTH = 0.05  # of the interval that the labels to add are counted for
+_HALF_WIDTH = 0.05  # of the interval for which the number of labels needed is computed
 
 
 def contradictions(rate: Rate | None) -> list[str]:
-    """The reasons of a rate that another rate, or labels, of the same responses give."""
+    """The reasons of a rate that are contradictions with another rate, or with labels, of the same responses."""
     reasons = (rate.reason or "").split("; ") if rate is not None else []
     return [reason for reason in reasons if reason.startswith(CONTRADICTS)]
 
 
-def _without_contradictions(made: Sequence[Made], counted: Sequence[Counted]) -> tuple[Made, ...]:
+def _without_contradictions(made: Sequence[RateWithDraws], counted: Sequence[CellCounts]) -> tuple[RateWithDraws, ...]:
     reasons: dict[int, str] = {}
     cell = next((each for each in counted if each.labels is not None), None)
-    if cell is not None:  # what its labels alone say
-        labelled = estimate(_labelled(cell), estimator=Estimator.RAW, confidence=cell.judging.study.confidence)
+    if cell is not None:  # the rate from its labels alone
+        labelled = estimate(_labelled(cell), estimator=Estimator.RAW, confidence=cell.detector.study.confidence)
         reasons = {
             index: _contradiction(each.rate, labelled, "the labels of these responses", counted)
             for index, each in enumerate(made)
@@ -446,17 +448,17 @@ def _without_contradictions(made: Sequence[Made], counted: Sequence[Counted]) ->
         for first in sound:
             pair = made[first].rate, made[second].rate
             ranks = [_ASSUMES[rate.estimator] for rate in pair]
-            # What is itself contradicted by a better one says nothing of others; of two alike, both give way.
+            # A rate contradicted by a better one does not count against others; of two equal ones, both are unreliable.
             valid = first not in reasons or ranks[0] == ranks[1]
             if first != second and ranks[0] <= ranks[1] and second not in reasons and valid and _disjoint(*pair):
                 reasons[second] = _contradiction(pair[1], pair[0], pair[0].estimator, counted)
     return tuple(
-        each._replace(rate=_doubted(each.rate, [reasons[index]])) if index in reasons else each
+        each._replace(rate=_as_unreliable(each.rate, [reasons[index]])) if index in reasons else each
         for index, each in enumerate(made)
     )
 
 
-def _labelled(cell: Counted) -> Tallies:
+def _labelled(cell: CellCounts) -> Tallies:
     assert cell.labels is not None
     chosen = cell.joined.select(cell.labels.response)
     return Tallies(cell.labels.unsupported, chosen.units, chosen.cluster)
@@ -468,8 +470,8 @@ def _disjoint(first: Rate | RateEstimate, second: Rate | RateEstimate) -> bool:
     return first.high < second.low or second.high < first.low
 
 
-def _contradiction(rate: Rate, other: Rate | RateEstimate, name: str, counted: Sequence[Counted]) -> str:
-    """One sentence: what a rate excludes, what that means and what to do."""
+def _contradiction(rate: Rate, other: Rate | RateEstimate, name: str, counted: Sequence[CellCounts]) -> str:
+    """One sentence: what a rate's interval excludes, what that means and what to do."""
     value = other.rate if isinstance(other, Rate) else other.value
     assert value is not None
     assert other.low is not None
@@ -491,19 +493,19 @@ def _contradiction(rate: Rate, other: Rate | RateEstimate, name: str, counted: S
     return start + f"the detector errs otherwise here than was assumed, so quote ppi ({to_label})"
 
 
-def _labels_needed(counted: Sequence[Counted], rate: float) -> int:
-    """Labelled texts or queries for the half-width, if labels vary between them as these, or else as marks, do."""
+def _labels_needed(counted: Sequence[CellCounts], rate: float) -> int:
+    """Labelled texts or queries for the half-width, if labels vary between them as these do, or else as marks do."""
     cell = next((each for each in counted if each.labels is not None), counted[0])
     share = Share.of(cell.joined if cell.labels is None else _labelled(cell))
     if share is None:
         return FEWEST_CLUSTERS
-    quantile = NormalDist().inv_cdf((1.0 + cell.judging.study.confidence) / 2.0)
+    quantile = NormalDist().inv_cdf((1.0 + cell.detector.study.confidence) / 2.0)
     units = rate * (1.0 - rate) * (quantile / _HALF_WIDTH) ** 2
     needed = max(FEWEST_CLUSTERS / max(rate, 0.01), units * share.clusters / share.effective)
     return math.ceil(needed / 10) * 10
 
 
-def _doubted(rate: Rate, reasons: Sequence[str]) -> Rate:
+def _as_unreliable(rate: Rate, reasons: Sequence[str]) -> Rate:
     reason = "; ".join([*reasons, *([rate.reason] if rate.reason else [])])
     return msgspec.structs.replace(rate, status=Reliability.UNRELIABLE, reason=reason)
 
@@ -523,37 +525,39 @@ class ProfileComparison(Record):
 
     @property
     def difference(self) -> float | None:
-        """The rate by `profile` minus that by `compare_profile`; None where one of them is unreliable."""
-        first, second = (_sound(rate) for rate in (self.rate, self.compared))
+        """The rate by `profile` minus that by `compare_profile`; None if one of them is unreliable."""
+        first, second = (_reliable_rate(rate) for rate in (self.rate, self.compared))
         return None if first is None or second is None else first - second
 
 
-def _sound(rate: Rate) -> float | None:
+def _reliable_rate(rate: Rate) -> float | None:
     return rate.rate if rate.status is Reliability.OK else None
 
 
-def _by_both_profiles(counted: Sequence[Counted], estimator: Estimator) -> Iterator[ProfileComparison]:
-    """The rates of each detector that has two profiles, in a language that the second one holds."""
+def _by_both_profiles(counted: Sequence[CellCounts], estimator: Estimator) -> Iterator[ProfileComparison]:
+    """The rates of each detector that has two profiles, if the second one has the language."""
     for each in counted:
-        second = each.judging.compared
+        second = each.detector.compared
         if second is None or each.language not in second.languages:
             continue
-        judging = replace(each.judging, profile=second, study=msgspec.structs.replace(each.judging.study, pooled=False))
-        pair = (each, replace(each, judging=judging))
+        detector = replace(
+            each.detector, profile=second, study=msgspec.structs.replace(each.detector.study, pooled=False)
+        )
+        pair = (each, replace(each, detector=detector))
         rate, compared = (cell_rates((cell,), (estimator,))[0].rate for cell in pair)
         sd, compared_sd = (_sd(replicates((cell,), estimator)) for cell in pair)
         yield ProfileComparison(rate, compared, sd, compared_sd)
 
 
 def _sd(rates: Iterable[Rate]) -> float | None:
-    sound = [value for rate in rates if (value := _sound(rate)) is not None]
+    sound = [value for rate in rates if (value := _reliable_rate(rate)) is not None]
     return stdev(sound) if len(sound) > 1 else None
 
 
-def _of_detector(counted: Counted, estimator: Estimator, seed: int | None = None) -> Made:
-    judging, tallies = counted.judging, counted.joined
-    profile, used = judging.of(counted.language)
-    study = judging.study
+def _of_detector(counted: CellCounts, estimator: Estimator, seed: int | None = None) -> RateWithDraws:
+    detector, tallies = counted.detector, counted.joined
+    profile, used = detector.of(counted.language)
+    study = detector.study
     missing = _missing(counted, profile, estimator)
     if missing is None:
         result = estimate(
@@ -575,15 +579,15 @@ def _of_detector(counted: Counted, estimator: Estimator, seed: int | None = None
         coverage=counted.coverage,
         status=result.status,
         reason="; ".join(result.reasons) or None,
-        signature=_signature(judging, estimator, used, result.notes),
-        detector=judging.description.name,
+        signature=_signature(detector, estimator, used, result.notes),
+        detector=detector.description.name,
         seed=seed,
     )
-    return Made(rate, result.draws, result.uncut, result.drift)
+    return RateWithDraws(rate, result.draws, result.uncut, result.drift)
 
 
-def _missing(counted: Counted, profile: LanguageProfile | None, estimator: Estimator) -> str | None:
-    """What an estimator needs and a cell lacks."""
+def _missing(counted: CellCounts, profile: LanguageProfile | None, estimator: Estimator) -> str | None:
+    """What an estimator needs that a cell lacks."""
     method = ESTIMATORS[estimator]
     if not any(counted.given.values()):
         return "no response was asked for or given in this language"
@@ -596,16 +600,16 @@ def _missing(counted: Counted, profile: LanguageProfile | None, estimator: Estim
     return None
 
 
-def _signature(judging: Judging, estimator: Estimator, used: str | None, notes: tuple[str, ...]) -> str:
-    study = judging.study
-    needs = judging.profile is not None and ESTIMATORS[estimator].needs_profile
+def _signature(detector: ProfiledDetector, estimator: Estimator, used: str | None, notes: tuple[str, ...]) -> str:
+    study = detector.study
+    needs = detector.profile is not None and ESTIMATORS[estimator].needs_profile
     return signature(
         estimator=estimator,
         notes=",".join(notes) or None,
         unit=study.unit,
-        detector=judging.description.name,
-        threshold=judging.description.threshold,
-        profile=judging.profile_hash if needs else None,
+        detector=detector.description.name,
+        threshold=detector.description.threshold,
+        profile=detector.profile_hash if needs else None,
         rates=used if needs else None,
         confidence=study.confidence,
         seed=study.seed,
@@ -614,7 +618,7 @@ def _signature(judging: Judging, estimator: Estimator, used: str | None, notes: 
     )
 
 
-def _mean(made: Sequence[Made]) -> Made:
+def _mean(made: Sequence[RateWithDraws]) -> RateWithDraws:
     rates = [each.rate for each in made]
     reasons = tuple(dict.fromkeys(f"{rate.detector}: {rate.reason}" for rate in rates if rate.reason))
     columns = [[getattr(rate, name) for rate in rates] for name in ("rate", "low", "high")]
@@ -632,11 +636,13 @@ def _mean(made: Sequence[Made]) -> Made:
         signature=_mean_signature([rate.signature for rate in rates]),
         detector="+".join(rate.detector or "" for rate in rates),
     )
-    return Made(mean, _mean_draws([each.draws for each in made]), float(np.mean([each.value for each in made])))
+    return RateWithDraws(
+        mean, _mean_draws([each.draws for each in made]), float(np.mean([each.value for each in made]))
+    )
 
 
 def _mean_signature(lines: Sequence[str]) -> str:
-    """What all of them state, once; where they differ (detector, threshold, profile), each."""
+    """The parts that all signatures share, once; the parts that differ (detector, threshold, profile), each."""
     stated = [dict(part.split(":", 1) for part in line.split("|")) for line in lines]
     merged = {}
     for key in dict.fromkeys(key for parts in stated for key in parts):
@@ -646,7 +652,7 @@ def _mean_signature(lines: Sequence[str]) -> str:
 
 
 def _mean_draws(draws: Sequence[Array]) -> Array:
-    """The mean of draws, spread as widely as each of them is on average."""
+    """The mean of draws, scaled to the average spread of each."""
     mean: Array = np.mean(draws, axis=0)
     if np.isnan(mean).all():  # a detector gives no rate
         return mean
@@ -658,51 +664,53 @@ def _mean_draws(draws: Sequence[Array]) -> Array:
     return wide
 
 
-class Rated(Record):
+class RatedCell(Record):
     """One model in one language.
 
     Attributes:
-        counted: what each detector marked.
+        counted: counts of each detector's marks.
         made: the rates over all, with their draws; the study's own estimator first.
         replicates: one rate for each detector and seed.
-        profiles: the rates of each detector by two profiles, where the study names two.
+        profiles: the rates of each detector by two profiles, if the study names two.
     """
 
-    counted: tuple[Counted, ...]
-    made: tuple[Made, ...]
+    counted: tuple[CellCounts, ...]
+    made: tuple[RateWithDraws, ...]
     replicates: tuple[Rate, ...]
     profiles: tuple[ProfileComparison, ...] = ()
 
 
-class Estimated(Record):
+class StudyRates(Record):
     """All rates of a study.
 
     Attributes:
         languages: in the order of the study file, or else sorted.
         cells: (model, language) -> its rates.
-        judgings: the detectors.
-        outside: responses that are in none of them, as the first detector found.
-        labelled_by: who made the labels of the study's own responses; empty where it has none.
-        unused_labels: labelled responses that are none of those that the first detector judged.
+        detectors: the detectors.
+        outside: number of responses in none of them, by the first detector's identification.
+        labelled_by: who made the labels of the study's own responses; empty if it has none.
+        unused_labels: number of labelled responses that the first detector did not score.
     """
 
     languages: tuple[str, ...]
-    cells: dict[tuple[str, str], Rated]
-    judgings: tuple[Judging, ...]
+    cells: dict[tuple[str, str], RatedCell]
+    detectors: tuple[ProfiledDetector, ...]
     outside: int
     labelled_by: frozenset[Kind]
     unused_labels: int
 
 
-def estimate_all(config: Config, folder: Folder, plan: Plan, judgings: Sequence[Judging], watch: Watch) -> Estimated:
+def estimate_all(
+    config: Config, folder: Folder, plan: Plan, detectors: Sequence[ProfiledDetector], watch: Watch
+) -> StudyRates:
     """Estimate every rate of a study, and write `rates.json`.
 
     Args:
         config: the study.
         folder: of the run, with responses and predictions.
         plan: models and languages.
-        judgings: the detectors, as they were used.
-        watch: is told of every response that is read.
+        detectors: the detectors, with their settings.
+        watch: gets the progress, response by response.
 
     Raises:
         InputError: a file was changed after it was made, or labels do not fit.
@@ -710,14 +718,14 @@ def estimate_all(config: Config, folder: Folder, plan: Plan, judgings: Sequence[
     entry, unit = config.labels, config.study.unit
     gold = Gold()
     if entry is not None:
-        paths = config.places(entry.path)
+        paths = config.resolve_all(entry.path)
         rows = rows_of(paths, format_name=entry.format, language=None, columns=entry.columns)
         gold = Gold.of(rows, unit=unit, annotator=entry.annotator, path=", ".join(map(str, paths)))
     passes = []
-    for judging in judgings:
-        tallying = Tallying(unit, ids=bool(gold))
+    for detector in detectors:
+        tallying = ResponseCounter(unit, ids=bool(gold))
         for model in plan.models:
-            for sample, prediction in pairs(folder.responses(model), folder.predictions(judging.label, model)):
+            for sample, prediction in pairs(folder.responses(model), folder.predictions(detector.label, model)):
                 tallying.add(sample, prediction)
                 watch.advance()
         passes.append(tallying)
@@ -725,40 +733,40 @@ def estimate_all(config: Config, folder: Folder, plan: Plan, judgings: Sequence[
     seen = {key.language for tallying in passes for key in tallying.groups}
     languages = config.languages or tuple(sorted(planned | seen))
     cells = {
-        (model, language): _rated(config, plan, (model, language), passes, judgings, gold)
+        (model, language): _rated(config, plan, (model, language), passes, detectors, gold)
         for model in plan.models
         for language in languages
     }
     rates = [made.rate for rated in cells.values() for made in rated.made]
     rates += [rate for rated in cells.values() for rate in rated.replicates]
-    # As `veriglot estimate --json` prints them, then those of single detectors and seeds.
+    # As `veriglot estimate --json` prints them, then those for each detector and seed.
     write_whole(folder.rates, b"[\n" + b",\n".join(msgspec.json.encode(rate) for rate in rates) + b"\n]\n")
     groups = passes[0].groups
     lost = sum(group.statuses.total() for key, group in groups.items() if key.language not in languages)
-    return Estimated(languages, cells, tuple(judgings), lost, gold.kinds, gold.unused(groups.values()))
+    return StudyRates(languages, cells, tuple(detectors), lost, gold.kinds, gold.unused(groups.values()))
 
 
 def _rated(
     config: Config,
     plan: Plan,
     cell: tuple[str, str],
-    passes: Sequence[Tallying],
-    judgings: Sequence[Judging],
+    passes: Sequence[ResponseCounter],
+    detectors: Sequence[ProfiledDetector],
     gold: Gold,
-) -> Rated:
+) -> RatedCell:
     model, language = cell
     planned = plan.models[model].get(language, {}) if plan.asked else {}
     asked = {None if seed == "-" else int(seed): count for seed, count in planned.items()}
     counted = tuple(
-        Counted.of_groups(
+        CellCounts.of_groups(
             model,
             language,
-            judging,
+            detector,
             {key.seed: group for key, group in tallying.groups.items() if (key.model, key.language) == cell},
             gold,
             asked,
         )
-        for judging, tallying in zip(judgings, passes, strict=True)
+        for detector, tallying in zip(detectors, passes, strict=True)
     )
     made, estimator = cell_rates(counted, config.estimators), config.study.estimator
-    return Rated(counted, made, replicates(counted, estimator, made), tuple(_by_both_profiles(counted, estimator)))
+    return RatedCell(counted, made, replicates(counted, estimator, made), tuple(_by_both_profiles(counted, estimator)))

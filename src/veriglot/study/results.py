@@ -1,6 +1,6 @@
-"""The results of a study: everything that its report shows, put together from counts and rates.
+"""The results of a study: everything that its report shows, from counts and rates.
 
-No time stamp and no path stands in the record, so the same study gives the same bytes.
+The record has no time stamp and no path, so the same study gives the same bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from veriglot.rates.estimators import ESTIMATORS
 from veriglot.records import Interval, Prediction, Rate, Reliability, Sample, Status, encode
 from veriglot.records.settings import Record
 from veriglot.signatures import __version__, digest, file_sha256, signature
-from veriglot.study.rates import Estimated, ProfileComparison, Rated, language_of
+from veriglot.study.rates import ProfileComparison, RatedCell, StudyRates, language_of
 from veriglot.study.responses import Plan, all_files, pairs, respondent_of
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from veriglot.pipeline.progress import Watch
     from veriglot.study.config import Config, Folder, ModelEntry
 
-    Cells = dict[tuple[str, str], Rated]
+    Cells = dict[tuple[str, str], RatedCell]
 
 __all__ = [
     "BY_COMPARED",
@@ -49,14 +49,14 @@ __all__ = [
 
 
 class Model(Record, omit_defaults=True):
-    """One model of the study and what the study file declares of it.
+    """One model of the study with its data in the study file.
 
     Attributes:
         name: the name in every table.
         family: models of one maker and generation.
         parameters: billions of parameters.
         languages: number of languages that its makers declare.
-        settings: what it was asked with (preset, temperature, prompt, server's model name ...).
+        settings: of its generation (preset, temperature, prompt, server's model name ...).
     """
 
     name: str
@@ -67,13 +67,13 @@ class Model(Record, omit_defaults=True):
 
 
 class Coverage(Record):
-    """What became of the responses that were planned. Counts; `statuses` adds up to `answered`.
+    """Outcome of the planned responses. Counts; `statuses` adds up to `answered`.
 
     Attributes:
-        planned: responses that the design asks for.
+        planned: responses of the design.
         answered: responses that exist.
-        failed: calls that gave none, after every retry.
-        statuses: predictions by status (`scored`, `unsupported_language` ...), of the first detector.
+        failed: calls without a response, after every retry.
+        statuses: predictions of the first detector by status (`scored`, `unsupported_language` ...).
     """
 
     planned: int
@@ -87,11 +87,11 @@ class Cell(Record):
 
     Attributes:
         rates: the estimate by each estimator, over all seeds and detectors; the study's own estimator first.
-        replicates: one rate per detector and seed, by the study's estimator (mFAVA: 3 x 5); raw where that is `ppi`.
-        mean: mean of the reliable replicates' rates; None where there is none.
+        replicates: one rate per detector and seed, by the study's estimator (mFAVA: 3 x 5); raw if that is `ppi`.
+        mean: mean of the reliable replicates' rates; None if there is none.
         sd: their sample standard deviation (ddof 1); None for fewer than two.
-        types: unsupported units that were marked, by span type (raw counts of the first detector).
-        length: mean units per judged response.
+        types: marked units by span type (raw counts of the first detector).
+        length: mean units per scored response.
     """
 
     model: str
@@ -111,9 +111,9 @@ class Average(Interval):
 
     Attributes:
         name: the model or the language tag.
-        mean, sd: of the reliable cells' rates by the study's estimator; None where there are too few.
-        cells: cells that the mean is of.
-        unreliable: cells that were left out because their rate is unreliable.
+        mean, sd: of the reliable cells' rates by the study's estimator; None if there are too few.
+        cells: number of cells in the mean.
+        unreliable: number of cells left out because their rate is unreliable.
     """
 
     name: str
@@ -124,7 +124,7 @@ class Average(Interval):
 
 
 class RankInterval(Record):
-    """Where a model stands among all (1 hallucinates least), with the ranks that the data cannot exclude."""
+    """Rank of a model among all (1 hallucinates least), with the ranks that the data cannot exclude."""
 
     model: str
     language: str
@@ -134,7 +134,7 @@ class RankInterval(Record):
 
 
 class Comparison(Interval):
-    """Two models held against each other in one language, or over all (`*`).
+    """Comparison of two models in one language, or over all (`*`).
 
     Attributes:
         first, second: names of the models; `difference` is first minus second.
@@ -143,7 +143,7 @@ class Comparison(Interval):
         p_adjusted: after correction for all comparisons of the study.
         effect: standardised difference (paired: mean over standard deviation of the differences).
         paired: whether both answered the same queries.
-        queries: queries that were compared.
+        queries: number of queries compared.
         method: test and correction, in words.
     """
 
@@ -163,8 +163,8 @@ class Correlation(Interval):
     """A relation of rates with something else: size, declared languages, response length, resourcedness.
 
     Attributes:
-        name: what was held against the rate, in words.
-        of: what the points are (`models`, `languages`, `cells`).
+        name: what was compared with the rate, in words.
+        of: the points (`models`, `languages`, `cells`).
         r: the coefficient, or the standardised difference of a t-test.
         p: two-sided p-value.
         points: number of points.
@@ -180,14 +180,14 @@ class Correlation(Interval):
 
 
 class Example(Record):
-    """A response to read, with what was marked in it."""
+    """A response to show, with its marks."""
 
     sample: Sample
     prediction: Prediction
 
 
 class Reference(Record):
-    """A paper that the methods cite: as a line of a list of references, and as an entry of a BibTeX file."""
+    """A paper that the methods cite: as a line for a list of references, and as a BibTeX entry."""
 
     text: str
     bibtex: str
@@ -198,19 +198,19 @@ class StudyResults(Record):
 
     Attributes:
         title: of the study.
-        unit, estimator, confidence: what is counted, how rates are made, the level of intervals (0.95).
+        unit, estimator, confidence: what is counted, the estimator of the rates, the level of intervals (0.95).
         detectors: name and revision of each.
         models, languages: in the order of the study file.
-        cells: every model in every language that was asked for.
+        cells: every model in every language of the study.
         by_model, by_language: averages, ascending.
         overall: average of the reliable cells of every model that has any, over the languages in which all of these
-            models have one; without a mean where there is no such language.
-        ranks, comparisons, correlations: as their records say.
+            models have one; without a mean if there is no such language.
+        ranks, comparisons, correlations: see their records.
         examples: the most confident marks, some per language.
         methods, assumptions, warnings: paragraphs in words, for the reader of the report.
         references: what the methods cite.
-        signature: one line that says how all of it was made.
-        profiles: rates by two profiles of a detector, where the study file has a `compare_profile`.
+        signature: one line that says how all results were made.
+        profiles: rates by two profiles of a detector, if the study file has a `compare_profile`.
     """
 
     title: str
@@ -236,7 +236,7 @@ class StudyResults(Record):
     references: tuple[Reference, ...] = ()
 
 
-# What a pass over responses and predictions sees beside the counts of units: status, quality, types, examples.
+# Statistics from a pass over responses and predictions, in addition to unit counts: status, quality, types, examples.
 
 
 _UNTYPED = "unsupported"
@@ -245,7 +245,7 @@ _EXAMPLES = 3  # of a language
 
 
 @dataclass
-class _Seen:
+class _CellStatistics:
     """One model in one language: statuses, marked units by type, quality, and the most confident mark."""
 
     statuses: Counter[str] = field(default_factory=Counter)
@@ -254,18 +254,18 @@ class _Seen:
     best: tuple[float, Example] | None = None
 
 
-class _Survey:
-    """Takes each response with what the first detector said of it; memory grows with models and languages only."""
+class _ResponseStatistics:
+    """Statistics of responses with the first detector's predictions; memory grows with models and languages."""
 
     def __init__(self, unit: str) -> None:
         self._segment = segmenter(unit)
         self._by_words = unit == "word"
-        self.cells: dict[tuple[str, str], _Seen] = {}
+        self.cells: dict[tuple[str, str], _CellStatistics] = {}
 
     def add(self, model: str, sample: Sample, prediction: Prediction) -> None:
         """Count one response."""
         tag = language_of(sample, prediction)
-        cell = self.cells.setdefault((model, tag), _Seen())
+        cell = self.cells.setdefault((model, tag), _CellStatistics())
         cell.statuses[prediction.status] += 1
         cell.quality.add(sample)
         spans = prediction.spans
@@ -294,15 +294,15 @@ class _Survey:
         return tuple(chosen)
 
 
-# Models held against each other, and rates held against size, languages and length (mFAVA, section 4.2).
+# Comparisons of models, and correlations of rates with size, languages and length (mFAVA, section 4.2).
 
 
 EVERYWHERE = "*"
 BY_COMPARED = "rate by compare_profile"
 
 
-def _reliable(rated: Rated) -> bool:
-    """Whether the study's own estimate of a cell may be counted on."""
+def _reliable(rated: RatedCell) -> bool:
+    """Whether the study's own estimate of a cell is reliable."""
     return rated.made[0].rate.status is Reliability.OK
 
 
@@ -363,17 +363,17 @@ def comparisons(config: Config, cells: Cells, models: Sequence[str], languages: 
 
 
 def _left_out(difference: Difference) -> str:
-    """What a paired comparison does not look at, in words."""
+    """What a paired comparison leaves out, in words."""
     first, second = difference.left_out
     text = f" ({first:,} and {second:,} responses to queries that only one answered left out)"
     return text if first or second else ""
 
 
-def _difference(config: Config, first: Rated, second: Rated, tag: str) -> Difference | None:
-    """Paired by query where one detector and a linear estimator allow it; from the draws otherwise."""
+def _difference(config: Config, first: RatedCell, second: RatedCell, tag: str) -> Difference | None:
+    """Paired by query for a single detector and a linear estimator; otherwise from the draws."""
     study = config.study
     if len(first.counted) == 1 and ESTIMATORS[study.estimator].factor is not None:
-        profile, _ = first.counted[0].judging.of(tag)
+        profile, _ = first.counted[0].detector.of(tag)
         return compare(
             first.counted[0].joined, second.counted[0].joined, profile,
             estimator=study.estimator, confidence=study.confidence, seed=study.seed, draws=study.draws,
@@ -394,7 +394,7 @@ def correlations(
     cells: Sequence[Cell],
     rated: Cells,
 ) -> list[Correlation]:
-    """What goes with the rates, as far as the study file and the responses tell: never a cause, only a relation."""
+    """Correlations of the rates with data in the study file and response length: never a cause, only a relation."""
     level = config.study.confidence
     means = {name: average.mean for name, average in by_model.items()}
     rates = {tag: average.mean for tag, average in by_language.items()}
@@ -430,7 +430,7 @@ def _by_language(cells: Sequence[Cell], value: Callable[[Cell], float]) -> dict[
 
 
 def _amounts(model: str, cells: Sequence[Cell], unit: str, level: float) -> Correlation | None:
-    """The amount (not the rate) against the length, of the mean of all models or of one (mFAVA, Figures 5c and 7)."""
+    """The amount (not the rate) against the length, for the mean of all models or for one (mFAVA, Figures 5c and 7)."""
     cells = [cell for cell in cells if model in {EVERYWHERE, cell.model}]
     lengths = _by_language(cells, lambda cell: cell.length)
     amounts = _by_language(cells, lambda cell: cell.length * (cell.rates[0].rate or 0.0))
@@ -450,8 +450,9 @@ def _by_profiles(cells: Cells, level: float) -> Iterator[Correlation | None]:
 def _sizes(models: Sequence[Model], cells: Cells, level: float) -> list[Correlation]:
     """The largest against the smallest model of each family, and of all families, over replicates (mFAVA, Figure 5a).
 
-    Their means are over the languages in which every replicate of the models is reliable, so that they are of the same
-    ones. Replicates share the model's texts, so a further test takes one mean of each model, in pairs of a family.
+    Means are over the languages in which every replicate of the compared models is reliable, so that both are over the
+    same languages. Replicates share the model's texts, so a further test takes one mean of each model, paired within a
+    family.
     """
     families: dict[str, list[Model]] = {}
     for model in models:
@@ -471,8 +472,8 @@ def _sizes(models: Sequence[Model], cells: Cells, level: float) -> list[Correlat
 
 
 def _size_tests(name: str, pairs: Sequence[tuple[str, str]], cells: Cells, level: float) -> Iterator[Correlation]:
-    """Of (large, small) models: over the replicates of all, as in the paper, then over the means of each family."""
-    shared = sorted(set.intersection(*(_sound_in(cells, model) for pair in pairs for model in pair)))
+    """For (large, small) models: over the replicates of all, as in the paper, then over the means of each family."""
+    shared = sorted(set.intersection(*(_reliable_in(cells, model) for pair in pairs for model in pair)))
     large, small = ([_replicate_means(cells, pair[side], shared) for pair in pairs] for side in (0, 1))
     name += f" in {len(shared)} language{'s' * (len(shared) != 1)} (standardised difference, Hedges' g)"
     test = t_test([*chain.from_iterable(large)], [*chain.from_iterable(small)], "student", confidence=level)
@@ -485,7 +486,7 @@ def _size_tests(name: str, pairs: Sequence[tuple[str, str]], cells: Cells, level
             yield Correlation(name, "families", test.g, test.p, len(pairs), "paired t-test over families")
 
 
-def _sound_in(cells: Cells, model: str) -> set[str]:
+def _reliable_in(cells: Cells, model: str) -> set[str]:
     """The languages in which every replicate of a model is reliable."""
     return {
         tag
@@ -495,7 +496,7 @@ def _sound_in(cells: Cells, model: str) -> set[str]:
 
 
 def _replicate_means(cells: Cells, model: str, languages: Sequence[str]) -> list[float]:
-    """The mean rate over `languages` of each detector and seed that all of them have."""
+    """The mean rate over `languages` for each detector and seed that all of them have."""
     rates = defaultdict[tuple[str | None, int | None], list[float]](list)
     for rate in (rate for tag in languages for rate in cells[model, tag].replicates):
         if rate.rate is not None:
@@ -503,20 +504,20 @@ def _replicate_means(cells: Cells, model: str, languages: Sequence[str]) -> list
     return [sum(rates[key]) / len(languages) for key in sorted(rates, key=str) if len(rates[key]) == len(languages)]
 
 
-# The results of a study from its rates: cells, averages, ranks, comparisons, relations, examples, words.
+# The results of a study from its rates: cells, averages, ranks, comparisons, correlations, examples, text.
 
 
 _PLAIN = (str, int, float, bool)
 
 
-def assemble(config: Config, folder: Folder, plan: Plan, estimated: Estimated, watch: Watch) -> StudyResults:
-    """Every figure that the report shows; the same rates give the same record. `study.methods` adds the words.
+def assemble(config: Config, folder: Folder, plan: Plan, estimated: StudyRates, watch: Watch) -> StudyResults:
+    """All figures of the report; the same rates give the same record. `study.methods` adds the text.
 
-    `watch` is told of every response that is looked at, with what the first detector said of it.
+    `watch` gets every response with the first detector's prediction.
     """
-    study, survey, names = config.study, _Survey(config.study.unit), list(plan.models)
+    study, survey, names = config.study, _ResponseStatistics(config.study.unit), list(plan.models)
     for name in names:
-        detected = folder.predictions(estimated.judgings[0].label, name)
+        detected = folder.predictions(estimated.detectors[0].label, name)
         for sample, prediction in pairs(folder.responses(name), detected):
             survey.add(name, sample, prediction)
             watch.advance()
@@ -538,7 +539,7 @@ def assemble(config: Config, folder: Folder, plan: Plan, estimated: Estimated, w
         unit=study.unit,
         estimator=study.estimator,
         confidence=level,
-        detectors=tuple(judging.description.name for judging in estimated.judgings),
+        detectors=tuple(detector.description.name for detector in estimated.detectors),
         models=models,
         languages=languages,
         cells=cells,
@@ -570,9 +571,9 @@ def _model(config: Config, entry: ModelEntry | None, name: str) -> Model:
     return Model(name, entry.family, entry.parameters, entry.languages, settings)
 
 
-def _cell(plan: Plan, estimated: Estimated, survey: _Survey, model: str, tag: str) -> Cell:
+def _cell(plan: Plan, estimated: StudyRates, survey: _ResponseStatistics, model: str, tag: str) -> Cell:
     rated = estimated.cells[model, tag]
-    seen = survey.cells.get((model, tag), _Seen())
+    seen = survey.cells.get((model, tag), _CellStatistics())
     answered = seen.statuses.total()
     planned = sum(plan.models[model].get(tag, {}).values()) if plan.asked else answered
     sound = [rate.rate for rate in rated.replicates if rate.status is Reliability.OK and rate.rate is not None]
@@ -592,18 +593,18 @@ def _cell(plan: Plan, estimated: Estimated, survey: _Survey, model: str, tag: st
     )
 
 
-def _average(name: str, places: Sequence[tuple[str, str]], estimated: Estimated, level: float) -> Average:
+def _average(name: str, places: Sequence[tuple[str, str]], estimated: StudyRates, level: float) -> Average:
     every = [estimated.cells[cell] for cell in places]
     rated = [each for each in every if any(each.counted[0].given.values())] or every
     values = [cell_rates.made[0].value if _reliable(cell_rates) else math.nan for cell_rates in rated]
     over = average(values, np.array([cell_rates.made[0].draws for cell_rates in rated]), confidence=level)
-    # Cut to shares at the end: the mean of rates that are cut each is too high near 0.
+    # Clip to [0, 1] at the end: the mean of clipped rates is too high near 0.
     mean, low, high = (None if x is None else min(max(x, 0.0), 1.0) for x in (over.mean, over.low, over.high))
     return Average(name, mean, over.sd, over.cells, over.left_out, low=low, high=high)
 
 
-def _overall(estimated: Estimated, names: Sequence[str], level: float) -> Average:
-    """Of the models and languages that ranks are over; the other cells with responses are left out."""
+def _overall(estimated: StudyRates, names: Sequence[str], level: float) -> Average:
+    """Over the models and languages of the ranks; the other cells with responses are left out."""
     candidates, shared = _complete(estimated.cells, names, estimated.languages)
     every = [cell for cell, rated in estimated.cells.items() if any(rated.counted[0].given.values())]
     inside = [(name, tag) for name in candidates for tag in shared]
@@ -614,13 +615,13 @@ def _ascending(averages: Iterable[Average]) -> tuple[Average, ...]:
     return tuple(sorted(averages, key=lambda mean: (mean.mean is None, mean.mean or 0.0, mean.name)))
 
 
-def _signature(config: Config, estimated: Estimated) -> str:
-    """What was asked and judged, and how: not where the files lie, nor at what address a model was reached."""
+def _signature(config: Config, estimated: StudyRates) -> str:
+    """The models, detectors and methods; without paths of files or addresses of servers."""
     study = config.study
     rates = [encode(made.rate) for rated in estimated.cells.values() for made in rated.made]
     rates += [encode(each) for rated in estimated.cells.values() for each in rated.profiles]
     asked = config.queries
-    files = all_files(config.places((config.responses or config.asked).path))
+    files = all_files(config.resolve_all((config.responses or config.asked).path))
     models = [encode(respondent_of(config, entry)) for entry in config.models] if asked is not None else []
     return signature(
         data=digest(list(map(file_sha256, files)))[:16],
@@ -630,7 +631,7 @@ def _signature(config: Config, estimated: Estimated) -> str:
         rates=digest(rates)[:16],
         unit=study.unit,
         estimator=study.estimator,
-        detectors="+".join(judging.description.signature for judging in estimated.judgings),
+        detectors="+".join(detector.description.signature for detector in estimated.detectors),
         confidence=study.confidence,
         seed=study.seed,
         draws=study.draws,

@@ -1,7 +1,7 @@
-"""A study from its file to its results in one folder, resumed after a kill; and how far it is.
+"""Run a study: from its file to its results in one folder, resumable after a kill; and its progress.
 
-Responses and predictions are kept row by row (`storage.checkpoint`), calls in a cache. What is made from them
-(rates, results, tables, report) is made anew by every run and written whole: the same rows give the same bytes.
+Responses and predictions are kept row by row (`storage.checkpoint`), calls in a cache. Everything computed from them
+(rates, results, tables, report) is written anew by every run: the same rows give the same bytes.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from veriglot.storage.checkpoint import Checkpoint, FailedRow, Manifest, Progres
 from veriglot.storage.files import Lock, write_whole
 from veriglot.study.config import REMEASURE, Config, DetectorEntry, Folder, read_profile
 from veriglot.study.methods import described
-from veriglot.study.rates import Judging, estimate_all
-from veriglot.study.responses import Plan, all_files, made_samples, make_responses
+from veriglot.study.rates import ProfiledDetector, estimate_all
+from veriglot.study.responses import Plan, all_files, make_responses, read_samples
 from veriglot.study.results import StudyResults, assemble
 
 if TYPE_CHECKING:
@@ -37,11 +37,12 @@ __all__ = ["Status", "Tools", "run", "status"]
 
 
 class Tools(NamedTuple):
-    """What a run needs of other areas and of the layers above.
+    """Functions that a run gets from other areas and from higher layers.
 
     Attributes:
-        recipe: from a detector's name, its `threshold` and whether it gives `words` to its recipe.
-        measure: from paths of labelled data, a recipe and a `unit` to the error profile at the detector's threshold.
+        recipe: returns the factory of a detector, from its name, its `threshold` and whether it gives `words`.
+        measure: returns the error profile at the detector's threshold, from paths of labelled data, a factory and a
+            `unit`.
         render: writes tables and report into the folder, each whole.
     """
 
@@ -51,7 +52,7 @@ class Tools(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Results as they stand in `results.json`, and how many rows came to nothing: unread, unanswered or unjudged."""
+    """Results as in `results.json`, and how many rows failed: not read, not answered or not scored."""
 
     results: StudyResults
     failed: int
@@ -67,26 +68,26 @@ def run(
     restart: bool = False,
     watch: Watch | None = None,
 ) -> Outcome:
-    """Make a study, or what is missing of it.
+    """Run a study, or its missing parts.
 
     Args:
         config: the study file.
         folder: of the run.
-        tools: see there.
-        jobs: processes that detect; 0 for one a core. The results do not depend on it.
-        batch_size: most responses judged at once, likewise.
-        restart: make everything anew but the calls that the cache holds.
-        watch: is told how far it is.
+        tools: see `Tools`.
+        jobs: processes for detection; 0 for one per core. The results do not depend on it.
+        batch_size: maximum number of responses in a batch, likewise.
+        restart: make everything anew except cached calls.
+        watch: gets the progress.
 
     Raises:
-        UsageError: the folder is another's, is at work, or holds rows that were made otherwise.
-        ModelError: a spending limit is reached, or no model answers; what is done is kept.
-        VeriglotError: there is no Ray cluster, which is known before the first call.
+        UsageError: the folder belongs to another study, is in use, or has rows made with other settings.
+        ModelError: a spending limit is reached, or no model answers; finished rows stay.
+        VeriglotError: there is no Ray cluster; raised before the first call.
     """
     watch = watch or Watch()
     with ExitStack() as stack:
         stack.enter_context(connected(config.limits.engine, jobs))
-        folder.take()
+        folder.prepare()
         stack.enter_context(Lock(folder.path / "run"))
         if restart:
             folder.clear()
@@ -96,7 +97,7 @@ def run(
         plan, lost = make_responses(config, folder, watch)
         total = len(config.detectors) * sum(plan.responses(model) for model in plan.models)
         watch.begin("judging responses", total)
-        judgings = []
+        detectors = []
         failed = 0
         for entry, profile in zip(config.detectors, profiles, strict=True):
             recipe, where = _recipe(tools, entry, profile), config.limits.engine
@@ -104,13 +105,15 @@ def run(
             with open_engine(where, recipe, jobs=jobs, batch_size=batch_size, gpu=gpu, say=watch.say) as engine:
                 compared = _compared_profile(config, folder, entry)
                 for each in (profile, compared):
-                    if each is not None:  # a measured one may be of an earlier revision of the detector
+                    if each is not None:  # a profile may have been measured with an earlier revision of the detector
                         _check_profile(entry, each, engine.description)
                 failed += _judge(folder, entry, plan.models, engine, watch)
-                judgings.append(Judging(engine.description, profile, config.study, entry.unique_name, compared))
+                detectors.append(
+                    ProfiledDetector(engine.description, profile, config.study, entry.unique_name, compared)
+                )
         watch.begin("estimating rates", total)
-        estimated = estimate_all(config, folder, plan, judgings, watch)
-        watch.begin("surveying responses", total // len(judgings))
+        estimated = estimate_all(config, folder, plan, detectors, watch)
+        watch.begin("surveying responses", total // len(detectors))
         results = described(assemble(config, folder, plan, estimated, watch), config, plan, estimated, lost)
         write_whole(folder.results, encode(results) + b"\n")
         watch.begin("writing the report", None)
@@ -118,11 +121,11 @@ def run(
     return Outcome(results, lost + failed)
 
 
-# Detection: every response held against its evidence, one output for each detector and model, all of which resume.
+# Detection: every response is compared with its evidence; one output for each detector and model, all resumable.
 
 
 def _judge(folder: Folder, entry: DetectorEntry, models: Iterable[str], engine: Engine, watch: Watch) -> int:
-    """Judge the responses of all models in one run, or those that are not judged yet; how many failed."""
+    """Score the responses of all models that have no prediction yet, in one run; returns how many failed."""
 
     def tell(_: Sample | FailedRow, prediction: Prediction | None) -> None:
         if prediction is not None:
@@ -140,11 +143,11 @@ def _output_job(folder: Folder, entry: DetectorEntry, model: str, description: D
         inputs=[str(source)],
         signature=description.signature,
         options={"detector": entry.name, "threshold": description.threshold, "words": True},
-        # Predictions are of responses that have changed where calls that had failed were made up for.
+        # If failed calls were repeated, responses have changed since the predictions.
         restart=manifest is not None and [file.sha256 for file in manifest.inputs] != [file_sha256(source)],
         maker="detector",
     )
-    return OutputJob(partial(made_samples, source), checkpoint)
+    return OutputJob(partial(read_samples, source), checkpoint)
 
 
 def _recipe(tools: Tools, entry: DetectorEntry, profile: ErrorProfile | None) -> Callable[[], Any]:
@@ -153,19 +156,19 @@ def _recipe(tools: Tools, entry: DetectorEntry, profile: ErrorProfile | None) ->
 
 
 def _profile(config: Config, folder: Folder, entry: DetectorEntry, tools: Tools) -> ErrorProfile | None:
-    """The error profile of a detector: read and held against it, or measured; None where there is none."""
+    """The error profile of a detector: read and checked, or measured; None if there is none."""
     stored, unit = folder.profile(entry.unique_name), config.study.unit
     if entry.profile is None and entry.labelled is None:
         return None
     stored.parent.mkdir(parents=True, exist_ok=True)
     if entry.profile is not None:
-        profile = read_profile(config.place(entry.profile))
+        profile = read_profile(config.resolve(entry.profile))
         with Engine(_recipe(tools, entry, profile)) as engine:
             _check_profile(entry, profile, engine.description)
-        write_whole(stored, config.place(entry.profile).read_bytes())
+        write_whole(stored, config.resolve(entry.profile).read_bytes())
         return profile
     assert entry.labelled is not None
-    paths = [config.place(entry.labelled)]
+    paths = [config.resolve(entry.labelled)]
     key = digest([encode(entry), unit, *(file_sha256(path) for path in all_files(paths))])
     mark = stored.with_name(stored.name + ".key")
     if stored.exists() and mark.exists() and mark.read_text("utf-8") == key:
@@ -177,18 +180,18 @@ def _profile(config: Config, folder: Folder, entry: DetectorEntry, tools: Tools)
 
 
 def _compared_profile(config: Config, folder: Folder, entry: DetectorEntry) -> ErrorProfile | None:
-    """The profile that the study's own is held against, copied into the folder; None where there is none."""
+    """The second profile, for comparison, copied into the folder; None if there is none."""
     copy = folder.compared_profile(entry.unique_name)
     if entry.compare_profile is None:
         copy.unlink(missing_ok=True)
         return None
     copy.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(copy, config.place(entry.compare_profile).read_bytes())
+    write_whole(copy, config.resolve(entry.compare_profile).read_bytes())
     return read_profile(copy)
 
 
 def _check_profile(entry: DetectorEntry, profile: ErrorProfile, description: Description) -> None:
-    """A profile says nothing of another detector or threshold."""
+    """Raise an error if a profile is of another detector or threshold."""
     what = f"The profile of {entry.unique_name!r}"
     if profile.detector != description.name:
         raise UsageError(f"{what} is of {profile.detector}, and the study uses {description.name}.", REMEASURE)
@@ -199,17 +202,17 @@ def _check_profile(entry: DetectorEntry, profile: ErrorProfile, description: Des
         )
 
 
-# How far a study is, from the files of its folder alone; another process may be writing them.
+# Progress of a study, from the files of its folder alone; another process may be writing them.
 
 
 class Step(Progress, frozen=True, kw_only=True):
-    """How far one output of a run is; what failed is tried again by the next run.
+    """Progress of one output of a run; the next run retries failed rows.
 
     Attributes:
         what: `responses` or `predictions`.
-        model: whose.
-        detector: whose predictions; None for responses.
-        planned: rows that it is to have; None where that is not known yet.
+        model: of the output.
+        detector: of the predictions; None for responses.
+        planned: planned number of rows; None if not known yet.
     """
 
     what: str
@@ -219,18 +222,18 @@ class Step(Progress, frozen=True, kw_only=True):
 
     @classmethod
     def at(cls, output: Path, **named: Any) -> Step:
-        """How far the output at a path is."""
+        """Progress of the output at a path."""
         return cls(**msgspec.structs.asdict(Progress.of(output)), **named)
 
 
 class Status(Record):
-    """How far a run is.
+    """Progress of a run.
 
     Attributes:
         title: of the study.
-        running: whether a process is at work in the folder now.
+        running: whether a process is using the folder now.
         steps: responses by model, then predictions by detector and model.
-        rates, results, report: whether these files are there and newer than what they are made from.
+        rates, results, report: whether these files exist and are newer than their inputs.
     """
 
     title: str
@@ -242,7 +245,7 @@ class Status(Record):
 
     @property
     def finished(self) -> bool:
-        """Whether everything is there."""
+        """Whether all files exist."""
         return all(step.finished for step in self.steps) and self.rates and self.results and self.report
 
 
@@ -260,7 +263,7 @@ def _read_plan(folder: Folder) -> Plan:
 
 
 def status(folder: Folder) -> Status:
-    """Look at the folder of a run; nothing is changed in it.
+    """Read the progress from the folder of a run; changes nothing.
 
     Raises:
         InputError: the folder is not that of a run, or its plan is damaged.

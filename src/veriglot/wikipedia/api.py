@@ -1,4 +1,4 @@
-"""Wikimedia's servers: sessions and stored answers, articles at random, by category or title, and page views."""
+"""Wikimedia's servers: sessions and cached answers, random articles, articles by category or title, and page views."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ __all__ = [
 
 
 class JsonClient:
-    """GET requests to one server, one after the other, as public services ask for.
+    """GET requests to one server, one after the other, as public services request.
 
     Args:
-        session: the server; its rate, time-out and retries hold.
-        cache: where answers are stored; None stores none.
+        session: the server, with its rate, time-out and retries.
+        cache: of the answers; None for no cache.
     """
 
     def __init__(self, session: Session, cache: AnswerCache | None = None) -> None:
@@ -60,11 +60,12 @@ class JsonClient:
         """The JSON of an answer.
 
         Args:
-            path: what is put behind the session's address.
+            path: appended to the session's address.
             params: the query.
-            review: see `Session.get`; only answers that it leaves as they are are stored.
-            none_if_missing: a 404 that says so in JSON is the answer None, and stored; that of a wrong address is not.
-            label: tells apart requests that look the same and are answered differently (random pages).
+            review: see `Session.get`; only answers that it accepts are cached.
+            none_if_missing: whether a 404 with JSON is the answer None, and cached; a 404 of a wrong address is an
+                error.
+            label: distinguishes requests that are equal but have different answers (random pages).
 
         Raises:
             HttpError: no usable answer after the session's attempts.
@@ -84,20 +85,20 @@ class JsonClient:
         return msgspec.json.decode(answer)
 
 
-# Answers that were fetched once, in one SQLite file, so that work that was interrupted asks nothing twice.
+# A cache of answers, in one SQLite file, so that interrupted work repeats no request.
 
 
 _TABLE = "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer BLOB NOT NULL)"
 
 
 class AnswerCache(Cache):
-    """Bytes by key, safe for several threads and processes; whatever is killed when, an answer is there or not.
+    """Bytes by key, safe for several threads and processes; if one is killed, an answer is stored either whole or not.
 
     Args:
-        folder: made if it is not there; the file in it is `answers.sqlite`.
+        folder: created if it does not exist; its file is `answers.sqlite`.
 
     Raises:
-        VeriglotError: it cannot be made, opened or read, or is of another version.
+        VeriglotError: the cache cannot be created, opened or read, or has another version.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -105,7 +106,7 @@ class AnswerCache(Cache):
         super().__init__(folder / "answers.sqlite", _TABLE, error=self._unusable)
 
     def get(self, key: str) -> bytes | None:
-        """What was put under the key, or None."""
+        """The value of a key, or None."""
         rows = self.read("SELECT answer FROM answers WHERE key = ?", (key,))
         try:
             return zlib.decompress(rows[0][0]) if rows else None
@@ -113,7 +114,7 @@ class AnswerCache(Cache):
             raise self._unusable(str(error)) from error
 
     def put(self, key: str, answer: bytes) -> None:
-        """Keep an answer; the first one under a key stays."""
+        """Store an answer, unless the key has one."""
         self.write("INSERT OR IGNORE INTO answers VALUES (?, ?)", [(key, zlib.compress(answer))])
 
     def __enter__(self) -> Self:
@@ -129,19 +130,19 @@ class AnswerCache(Cache):
         )
 
 
-# Sessions for Wikimedia's servers as their operators ask: who we are, one request after the other, not too fast.
+# Sessions for Wikimedia's servers by the rules of their operators: identification, one request at a time, limited rate.
 #
 # https://foundation.wikimedia.org/wiki/Policy:User-Agent_policy, https://www.mediawiki.org/wiki/API:Etiquette.
 
 
 def user_agent(contact: str | None) -> str:
-    """How Veriglot introduces itself.
+    """Veriglot's user agent.
 
     Args:
-        contact: an e-mail address, or the address of a page, by which its user can be reached. Sent to the server.
+        contact: an e-mail address, or the address of a page, to reach its user. Sent to the server.
 
     Raises:
-        UsageError: a contact that is none.
+        UsageError: an invalid contact.
     """
     if contact is None:
         return f"veriglot/{__version__}"
@@ -154,13 +155,13 @@ def user_agent(contact: str | None) -> str:
 def wikipedia_session(
     language: str, *, contact: str | None, server: str | None = None, rate: float | None = 5.0
 ) -> Session:
-    """The server of a Wikipedia; at most `rate` requests a second.
+    """The server of a Wikipedia, with at most `rate` requests per second.
 
     Args:
         language: which Wikipedia.
-        contact: see `user_agent`; needed for Wikimedia's own servers.
+        contact: see `user_agent`; required for Wikimedia's own servers.
         server: another address, such as that of a mirror.
-        rate: None for no bound.
+        rate: None for no limit.
 
     Raises:
         UsageError: no contact, or no such Wikipedia.
@@ -189,23 +190,23 @@ def _session(server: str, contact: str | None, rate: float | None, **options: An
     return Session(server, user_agent=user_agent(contact), rate=rate, remedy=remedy, **options)
 
 
-# The action API of a MediaWiki server: queries with continuation, `maxlag`, and errors that come with status 200.
+# The action API of a MediaWiki server: queries with continuation, `maxlag`, and errors with status 200.
 #
 # https://www.mediawiki.org/wiki/API:Query, API:Continue, Manual:Maxlag parameter, API:Etiquette.
 
 
 _LOG = logging.getLogger(__name__)
-_FIXED = {
+_COMMON_PARAMS = {
     "action": "query",
     "format": "json",
     "formatversion": "2",
-    "maxlag": "5",  # seconds that the server's copies may lag behind, as its operators ask; so no reader waits for us
+    "maxlag": "5",  # refuse if database replicas lag more seconds, as operators request, so that readers do not wait
 }
-_FOR_NOW = {"maxlag", "ratelimited", "readonly", "timeouterror", "internal_api_error_DBQueryTimeoutError"}
+_RETRYABLE_ERRORS = {"maxlag", "ratelimited", "readonly", "timeouterror", "internal_api_error_DBQueryTimeoutError"}
 
 
 def _add(known: Json, part: Mapping[str, Any]) -> None:
-    """Add a part of an answer to what is there of the batch, page by page; lists are joined, without repetition."""
+    """Merge a part of an answer into the batch, page by page; lists are joined without duplicates."""
     for name, value in part.items():
         if name == "pages":
             for page in value:
@@ -217,8 +218,8 @@ def _add(known: Json, part: Mapping[str, Any]) -> None:
             known[name] = known.get(name, {}) | value if isinstance(value, dict) else value
 
 
-_BATCH = 20  # pages in one request; each page's whole text takes a request of its own anyway (TextExtracts)
-_LISTED = 50  # titles in one request for names only, the most that is allowed without an account
+_BATCH = 20  # pages per request; the whole text of each page needs its own request anyway (TextExtracts)
+_LISTED = 50  # titles per request for names only, the maximum without an account
 _QUERIES = packaged(__package__, "queries.toml", dict[str, dict[str, str]])
 
 
@@ -227,13 +228,13 @@ class Wikipedia:
 
     Args:
         language: any tag or name that `records.language` takes.
-        session: its server, such as `wikipedia_session` gives.
-        cache: where answers are stored, so that the same work asks nothing twice; None stores none.
+        session: its server, for example from `wikipedia_session`.
+        cache: of the answers, so that the same work repeats no request; None for no cache.
 
     Attributes:
         language: its tag.
         edition: the first part of its usual host.
-        warnings: what the server warned of -> how often.
+        warnings: the server's warnings -> how often.
 
     Raises:
         UnknownNameError: no such language.
@@ -247,23 +248,22 @@ class Wikipedia:
         self._answers = JsonClient(session, cache)
 
     def random(self, *, seed: int = 0) -> Iterator[Article | Absent]:
-        """Pages of the article namespace at random, redirects excepted, without end as long as the server has more.
+        """Random pages of the article namespace without redirects, endless as long as the server has more.
 
-        The server draws. One starting point is drawn and followed in the server's random order of pages.
+        The server draws. One starting point is drawn, and pages follow in the server's random order.
 
         Args:
-            seed: a name for the draw. With stored answers the same seed gives the same pages again; without, it does
-                nothing.
+            seed: a name of the draw. With a cache the same seed gives the same pages; without, it has no effect.
         """
         params = {"generator": "random", "grnnamespace": "0", "grnfilterredir": "nonredirects", "grnlimit": str(_BATCH)}
         seen = set[int]()
         for batch in self._query(_QUERIES["content"] | params, label=f"draw {seed}"):
             if batch["pages"] and seen.issuperset(batch["pages"]):
-                return  # the whole order was gone through
+                return  # the whole order was used
             yield from self._new_articles(batch, seen)
 
     def category(self, name: str, *, depth: int = 0) -> Iterator[Article | Absent]:
-        """Pages of a category, and of its subcategories down to a depth; each page once.
+        """Pages of a category, and of its subcategories up to a depth; each page once.
 
         Args:
             name: with or without the namespace.
@@ -276,7 +276,7 @@ class Wikipedia:
                 yield from self._new_articles(batch, seen)
 
     def titles(self, titles: Iterable[str]) -> Iterator[Article | Absent]:
-        """The pages of these titles; redirects are followed. One result for each different page, in order."""
+        """The pages with these titles; redirects are followed. One result for each distinct page, in order."""
         wanted = list(dict.fromkeys(title.strip() for title in titles if title.strip()))
         for title in wanted:
             if "|" in title or "\n" in title:
@@ -287,19 +287,19 @@ class Wikipedia:
                 yield from map(self._article, _in_order(asked, batch))
 
     def statistics(self) -> Statistics:
-        """The numbers of the edition's Special:Statistics, now.
+        """The current numbers of the edition's Special:Statistics.
 
         Raises:
-            HttpError: the server does not tell.
+            HttpError: the server gives none.
         """
         (answer,) = self._query({"meta": "siteinfo", "siprop": "statistics"})
         return msgspec.convert(answer["statistics"], Statistics)
 
     def with_edits(self, article: Article) -> Article:
-        """The article with its numbers of edits, of those by bots, and of editors (three requests).
+        """The article with its numbers of edits, of edits by bots, and of editors (three requests).
 
-        MediaWiki stops counting at 30,000 edits and 25,000 editors; such numbers are lower bounds. An article that is
-        gone by now keeps None.
+        MediaWiki stops counting at 30,000 edits and 25,000 editors; such numbers are lower bounds. For an article that
+        was deleted they stay None.
         """
         path = f"w/rest.php/v1/page/{_quoted(article.title)}/history/counts"
         kinds = {"edits": "edits", "bot_edits": "bot", "editors": "editors"}
@@ -307,21 +307,21 @@ class Wikipedia:
         return msgspec.structs.replace(article, **{name: count and count["count"] for name, count in answers.items()})
 
     def linked_template_names(self, english: Wikipedia, kinds: Iterable[str]) -> dict[str, list[str]]:
-        """What the templates of this edition are called, as the wikis themselves link them.
+        """Names of templates in this edition, by the interlanguage links of the wikis.
 
         Args:
-            english: the English Wikipedia, whose templates lead to the others.
-            kinds: which templates.
+            english: the English Wikipedia, whose templates link to the others.
+            kinds: kinds of templates.
 
         Returns:
-            Kind -> names in the edition, sorted, redirects among them.
+            Kind -> names in the edition, sorted, including redirects.
 
         Raises:
             HttpError: no answer.
         """
         names: dict[str, list[str]] = {}
         for kind in kinds:
-            linked = english._template_names(table("maintenance_templates")["en"].get(kind, ()))  # a Wikipedia too
+            linked = english._template_names(table("maintenance_templates")["en"].get(kind, ()))  # same class
             here = linked.get(self.edition, set())
             if here and self.edition != english.edition:
                 here = here | self._template_names(sorted(here)).get(self.edition, set())
@@ -329,7 +329,7 @@ class Wikipedia:
         return names
 
     def _template_names(self, names: Iterable[str]) -> dict[str, set[str]]:
-        """How templates are called in other editions, by the links between them; in this one, with their redirects."""
+        """Names of templates in other editions, by interlanguage links; in this edition, with their redirects."""
         names_by_edition = defaultdict[str, set[str]](set)
         titles = [f"Template:{name}" for name in names]
         for start in range(0, len(titles), _LISTED):
@@ -339,22 +339,22 @@ class Wikipedia:
                     if page.get("missing") or page.get("invalid"):
                         continue
                     own = (page, *page.get("redirects", ()))
-                    names_by_edition[self.edition].update(_bare(each["title"]) for each in own)
+                    names_by_edition[self.edition].update(_without_namespace(each["title"]) for each in own)
                     for link in page.get("langlinks", ()):
-                        names_by_edition[link["lang"]].add(_bare(link["title"]))
+                        names_by_edition[link["lang"]].add(_without_namespace(link["title"]))
         return names_by_edition
 
     def _query(self, params: Mapping[str, str], *, label: str = "") -> Iterator[Json]:
-        """The parts of the answer to `action=query`, each complete, over as many requests as it takes.
+        """The parts of the answer to `action=query`, each complete, over as many requests as needed.
 
-        Where several requests are needed for the properties of one batch of pages, what they say of a page is put
-        together before the batch is given out: its `pages` in the order in which the server first named them.
+        If the properties of one batch of pages need several requests, they are merged before the batch is yielded: its
+        `pages` are in the order in which the server first listed them.
         """
         batch: Json = {"pages": {}}
         onward: dict[str, str] = {}
         seen = set[tuple[tuple[str, str], ...]]()
         while True:
-            answer = self._answers.get("w/api.php", {**_FIXED, **params, **onward}, self._review, label=label)
+            answer = self._answers.get("w/api.php", {**_COMMON_PARAMS, **params, **onward}, self._review, label=label)
             for module, warning in answer.get("warnings", {}).items():
                 text = f"{module}: {warning.get('warnings') or warning}"
                 if not self.warnings[text]:
@@ -388,7 +388,7 @@ class Wikipedia:
         if error is None:
             return None
         code, info = str(error.get("code", "")), str(error.get("info", ""))
-        retryable = code in _FOR_NOW or code.startswith("internal_api_error")
+        retryable = code in _RETRYABLE_ERRORS or code.startswith("internal_api_error")
         return HttpError(
             f"{self._answers.session.base_url} refuses: {info or code} ({code})",
             "Try again later; what is fetched is kept." if retryable else "",
@@ -397,7 +397,7 @@ class Wikipedia:
         )
 
     def _subcategories(self, name: str, depth: int) -> Iterator[str]:
-        """The category's full title, and those below it, the nearest first, each once."""
+        """The category's full title, and its subcategories', breadth first, each once."""
         bare = name.partition(":")[2] or name
         level, seen = [f"Category:{bare}"], {bare}
         for remaining in range(depth, -1, -1):
@@ -407,13 +407,13 @@ class Wikipedia:
                 params = {"list": "categorymembers", "cmtitle": title, "cmtype": "subcat", "cmlimit": "max"}
                 for batch in self._query(params):
                     for member in batch.get("categorymembers", ()):
-                        if _bare(member["title"]) not in seen:
-                            seen.add(_bare(member["title"]))
+                        if _without_namespace(member["title"]) not in seen:
+                            seen.add(_without_namespace(member["title"]))
                             below.append(member["title"])
             level = below
 
     def _new_articles(self, batch: Json, seen: set[int]) -> Iterator[Article | Absent]:
-        """The pages of a batch that were not seen yet, from now on they are."""
+        """The pages of a batch that are not in `seen`; adds them."""
         for number, page in batch["pages"].items():
             if number not in seen:
                 seen.add(number)
@@ -443,8 +443,8 @@ class Wikipedia:
             text=text,
             lead=lead,
             revision=revision.get("revid") or page.get("lastrevid"),
-            categories=tuple(_bare(member["title"]) for member in page.get("categories", ())),
-            templates=tuple(_bare(member["title"]) for member in page.get("templates", ())),
+            categories=tuple(_without_namespace(member["title"]) for member in page.get("categories", ())),
+            templates=tuple(_without_namespace(member["title"]) for member in page.get("templates", ())),
             timestamp=revision.get("timestamp"),
             size=revision.get("size") or page.get("length"),
             item=properties.get("wikibase_item"),
@@ -452,7 +452,7 @@ class Wikipedia:
 
 
 def _in_order(asked: list[str], batch: Json) -> list[Json]:
-    """The pages of a batch in the order of the titles that were asked for; the server sorts by page number."""
+    """The pages of a batch in the order of the requested titles; the server sorts by page number."""
     renamed = {
         change["from"]: change["to"]
         for name in ("normalized", "redirects")
@@ -471,34 +471,34 @@ def _quoted(title: str) -> str:
     return quote(title.replace(" ", "_"), safe="")
 
 
-def _bare(title: str) -> str:
-    """A title without its namespace, whose name hangs on the language."""
+def _without_namespace(title: str) -> str:
+    """A title without its namespace, whose name depends on the language."""
     return title.partition(":")[2] or title
 
 
-# How often articles are read: the page views that Wikimedia publishes.
+# Page views published by Wikimedia.
 #
 # https://doc.wikimedia.org/generated-data-platform/aqs/analytics-api/reference/page-views.html
 
 
-_FIRST = (2015, 7)  # months before have no counts of this kind
+_FIRST = (2015, 7)  # earlier months have no such counts
 
 
 def page_views(answers: JsonClient, language: str, title: str, start: date, end: date) -> int | None:
-    """The views of an article by people in a period, those of bots and crawlers left out.
+    """The views of an article by people in a period, without bots and crawlers.
 
     Args:
-        answers: the server, as `page_views_session` gives it, and where its answers are stored.
-        language: which Wikipedia.
+        answers: client of the server, for example of `page_views_session`.
+        language: of the Wikipedia.
         title: the article's.
-        start: first day; has to be the first of a month.
+        start: first day; must be the first of a month.
         end: the day after the last; the first of a month (Kang et al.: 2022-01-01 to 2023-01-01 is the year 2022).
 
     Returns:
-        The number of views; None where the server has no count, which means few views as well as a wrong title.
+        The number of views; None if the server has no count, for few views or a wrong title.
 
     Raises:
-        UsageError: a period that is not of whole months, is empty, or begins before July 2015.
+        UsageError: a period that is not whole months, is empty, or begins before July 2015.
         HttpError: no usable answer.
     """
     if start.day != 1 or end.day != 1 or start >= end:

@@ -1,7 +1,7 @@
-"""Articles of Wikipedias: the record, the editions, and filters of articles (mFAVA, section 4, A.5) with their account.
+"""Articles of Wikipedias: the record, the editions, and filters of articles (mFAVA, section 4, A.5) with their report.
 
-A filter keeps an article, drops it for a reason, or cannot judge it. What cannot be judged is kept and says so
-(`Article.unchecked`), or dropped where the caller is strict; it is never counted as having passed.
+A filter passes an article, drops it for a reason, or cannot check it. An unchecked article stays and is marked
+(`Article.unchecked`), or is dropped in strict mode; it never counts as passed.
 """
 
 from __future__ import annotations
@@ -48,44 +48,44 @@ __all__ = [
 T = TypeVar("T")
 
 KINDS = ("unreferenced", "more-references", "failed-verification", "under-construction", "disputed", "disambiguation")
-"""What maintenance templates say: no source at all; too few; a source that does not say it; unfinished; doubted; no
+"""Kinds of maintenance templates: no source at all; too few; a source without the fact; unfinished; disputed; not an
 article."""
 
 MFAVA_KINDS = ("unreferenced", "failed-verification", "under-construction", "disputed", "disambiguation")
-"""Those that mFAVA leaves out (A.5): unfinished or not verified; and pages that are no articles."""
+"""The kinds that mFAVA leaves out (A.5): unfinished or not verified; and pages that are not articles."""
 
 _HEADING = re.compile(r"^(={1,6})[ \t]*(.*?)[ \t]*\1[ \t]*$")
 
 
 @cache
 def table(name: str) -> dict[str, Any]:
-    """A table of this package's data, such as `editions`."""
+    """A data table of this package, such as `editions`."""
     return packaged(__package__, f"{name}.json", dict[str, Any])
 
 
 class Article(Record, omit_defaults=True):
-    """One article of one Wikipedia, as it stood at one revision.
+    """One article of one Wikipedia, at one revision.
 
     Attributes:
         id: `<language>-<page id>`, unique in a file.
-        language: BCP 47 tag that was asked for; an edition in several scripts (zh, sr) keeps its text as written.
+        language: BCP 47 tag requested; an edition in several scripts (zh, sr) keeps its text as written.
         title: the page's title, with spaces.
         page_id: the page's number in its Wikipedia.
-        revision: the number of the revision that the text is of; None where the source does not say.
+        revision: the number of the text's revision; None if the source does not state it.
         url: the address of the page.
-        text: plain text, paragraphs and headings on lines of their own; without tables, references and what templates
-            would show (from a dump), or as TextExtracts gives it (from the API).
-        lead: the text before the first heading, which the mFAVA study uses as reference (section A.5).
-        categories: names without their namespace, those meant for maintenance included.
-        templates: names without their namespace of the templates that the page uses; from the API also those that
-            templates use.
-        timestamp: when the revision was made, ISO 8601.
+        text: plain text, paragraphs and headings on lines of their own; without tables, references and output of
+            templates (from a dump), or as given by TextExtracts (from the API).
+        lead: the text before the first heading, the reference of the mFAVA study (section A.5).
+        categories: names without their namespace, including maintenance categories.
+        templates: names without their namespace of the templates that the page uses; from the API also nested
+            ones.
+        timestamp: time of the revision, ISO 8601.
         size: bytes of wikitext, or None.
-        edits: how many edits the page has had, or None where nobody counted.
+        edits: number of edits of the page, or None if not counted.
         bot_edits: those of `edits` by accounts marked as bots, or None.
-        editors: how many accounts and addresses edited it, or None.
+        editors: number of accounts and addresses that edited it, or None.
         item: the Wikidata item, such as `Q42`, or None.
-        unchecked: the filters that could not judge the article, for want of data.
+        unchecked: the filters that could not check the article, since data is missing.
     """
 
     id: str
@@ -108,10 +108,10 @@ class Article(Record, omit_defaults=True):
 
 
 class Absent(Record):
-    """A page that was met and gives no article.
+    """A page that gives no article.
 
     Attributes:
-        title: the title, as it was asked for or met.
+        title: the title, as requested or found.
         reason: `missing`, `invalid title`, `redirect`, `disambiguation`, `not an article` or `no text`.
     """
 
@@ -120,17 +120,16 @@ class Absent(Record):
 
 
 def split_sections(marked: str) -> tuple[str, str]:
-    """Text and lead of a text whose headings are written `== Heading ==`.
+    """Text and lead of a text with headings as `== Heading ==`.
 
-    Headings lose their marks; those with no text of their own or below them are left out, runs of empty lines become
-    one.
+    Headings lose their marks; those without text below them are removed, several empty lines become one.
 
     Returns:
         The whole text, and the part of it before the first heading.
     """
     lines: list[str] = []
     lead: str | None = None
-    pending: list[tuple[int, str]] = []  # headings that no text has followed yet: depth, words
+    pending: list[tuple[int, str]] = []  # headings without text so far: depth, words
     for line in marked.splitlines():
         match = _HEADING.match(line.strip())
         if match and match[2]:
@@ -169,15 +168,15 @@ def edition_of(tag: str) -> str:
 
 
 def wiki_url(edition: str, title: str = "") -> str:
-    """The address of an edition, with the slash at its end that Wikidata writes, or of a page of it."""
+    """The address of an edition, with the final slash that Wikidata uses, or of a page of it."""
     return f"https://{edition}.wikipedia.org/" + (f"wiki/{quote(title.replace(' ', '_'))}" if title else "")
 
 
 class Statistics(Record):
-    """Numbers of an edition, as on its Special:Statistics.
+    """Numbers of an edition, from its Special:Statistics.
 
     Attributes:
-        pages: all pages, those of discussions, users, files and redirects included.
+        pages: all pages, including discussions, users, files and redirects.
         articles: content pages.
         edits: all edits since the wiki was set up.
     """
@@ -188,14 +187,14 @@ class Statistics(Record):
 
     @property
     def depth(self) -> float:
-        """How collaboratively the edition is edited, at least 0: English about 1,000, those that bots filled near 0.
+        """How collaboratively the edition is edited, at least 0: English about 1,000, editions filled by bots near 0.
 
         `depth = edits / articles * non_articles / articles * (1 - articles / pages)`, with `non_articles = pages -
-        articles`: Meta-Wiki's "Wikipedia article depth", which Alshahrani et al. (2023), "DEPTH+: An Enhanced Depth
-        Metric for Wikipedia Corpora Quality" (TrustNLP), take up and mFAVA (section 4) cites.
+        articles`: Meta-Wiki's "Wikipedia article depth", used by Alshahrani et al. (2023), "DEPTH+: An Enhanced Depth
+        Metric for Wikipedia Corpora Quality" (TrustNLP), which mFAVA (section 4) cites.
 
         Raises:
-            UsageError: numbers that no wiki has: below 0, no article, or more articles than pages.
+            UsageError: impossible numbers: below 0, no article, or more articles than pages.
         """
         if self.articles <= 0 or self.edits < 0 or self.pages < self.articles:
             raise UsageError(
@@ -209,12 +208,12 @@ class Statistics(Record):
 
 
 class FilterDecision(NamedTuple):
-    """What a filter says of an article.
+    """A filter's decision on an article.
 
     Attributes:
-        article: the article, with what the filter had to look up.
-        passes: True, False, or None where it cannot be judged.
-        reason: why not, in a few words that many articles share; says nothing where it passes.
+        article: the article, with data that the filter looked up.
+        passes: True, False, or None if it cannot be checked.
+        reason: why it does not pass, in a few words that many articles share; empty if it passes.
     """
 
     article: Article
@@ -223,25 +222,25 @@ class FilterDecision(NamedTuple):
 
 
 class Filter(Protocol):
-    """Judges articles one by one.
+    """Interface of filters; checks articles one by one.
 
     Attributes:
         name: one word.
-        rule: what an article needs, in words, with the numbers.
+        rule: the requirement, in words, with the numbers.
     """
 
     name: str
     rule: str
 
     def judge(self, article: Article) -> FilterDecision:
-        """Look at one article."""
+        """Check one article."""
 
 
 class Length:
-    """At least so many characters (code points) of text.
+    """A minimum number of characters (code points) of text.
 
     Args:
-        minimum: mFAVA asks for 2,000.
+        minimum: 2,000 in mFAVA.
     """
 
     name = "length"
@@ -256,20 +255,20 @@ class Length:
 
 
 class Maintenance:
-    """No maintenance template of the given kinds: what editors of a Wikipedia say is wrong with an article.
+    """No maintenance template of the given kinds, with which editors of a Wikipedia mark faults of an article.
 
-    `maintenance_templates.json` holds names by edition and kind. The English names count in every edition, as most
-    keep them as redirects. The table was written down without access to the wikis; what they say themselves, which
-    template of an edition belongs to an English one, is better where it can be asked.
+    `maintenance_templates.json` has names by edition and kind. The English names count in every edition, since most
+    have them as redirects. The table was written without access to the wikis; their own interlanguage links of
+    templates are better if available.
 
     Args:
-        language: whose Wikipedia.
+        language: of the Wikipedia.
         kinds: those of `KINDS` that count.
-        more: kind -> further names, such as `Wikipedia.linked_template_names` gives.
+        more: kind -> further names, for example from `Wikipedia.linked_template_names`.
 
     Attributes:
 
-        without_own: the kinds of which no name of the edition's own is known, in order; only the English ones are
+        without_own: the kinds without a known name in this edition, in order; only their English names are
             recognised.
 
     Raises:
@@ -294,12 +293,12 @@ class Maintenance:
         self.rule = f"no template of {', '.join(self.kinds)} ({len(self._kind_of):,} names)"
 
     def judge(self, article: Article) -> FilterDecision:
-        """Look through the article's templates; one that several kinds mark is counted with the first."""
+        """Check the article's templates; one of several kinds counts for the first."""
         marks = self.marks(article.templates)
         return FilterDecision(article, not marks, next((kind for kind in self.kinds if kind in marks), ""))
 
     def marks(self, templates: Iterable[str]) -> dict[str, str]:
-        """Kind -> the first of the templates that is of this kind.
+        """Kind -> the first of the templates with this kind.
 
         Args:
             templates: names without their namespace.
@@ -313,11 +312,11 @@ def _key(name: str) -> str:
 
 
 class Depth:
-    """The article's Wikipedia has at least this depth.
+    """A minimum depth of the article's Wikipedia.
 
     Args:
-        minimum: mFAVA asks for 5.
-        statistics: of the edition; None where nobody knows.
+        minimum: 5 in mFAVA.
+        statistics: of the edition; None if not known.
     """
 
     name = "depth"
@@ -329,20 +328,20 @@ class Depth:
         self.rule = f"a Wikipedia of depth at least {minimum:g}; this one's is {shown}"
 
     def judge(self, article: Article) -> FilterDecision:
-        """The same for every article of the edition."""
+        """The same decision for every article of the edition."""
         if self.depth is None:
             return FilterDecision(article, None, "no statistics of the edition")
         return FilterDecision(article, self.depth >= self._minimum, "shallow edition")
 
 
 class Edits:
-    """At least so many edits by people: mFAVA's footnote 4 reads depth as "the number of collaborative edits".
+    """A minimum number of edits by people: mFAVA's footnote 4 reads depth as "the number of collaborative edits".
 
-    Edits by bots are taken off where they are known.
+    Edits by bots are subtracted if their number is known.
 
     Args:
-        minimum: mFAVA's number is 5.
-        look_up: fills in an article's numbers where they are missing, such as `Wikipedia.with_edits`.
+        minimum: 5 in mFAVA.
+        look_up: adds missing numbers of an article, for example `Wikipedia.with_edits`.
     """
 
     name = "edits"
@@ -353,7 +352,7 @@ class Edits:
         self.rule = f"at least {minimum:,} edits by people"
 
     def judge(self, article: Article) -> FilterDecision:
-        """Count, after looking up."""
+        """Check the number of edits, looking it up if missing."""
         if article.edits is None and self._look_up is not None:
             article = self._look_up(article)
         if article.edits is None:
@@ -362,15 +361,15 @@ class Edits:
 
 
 class FilterCount(msgspec.Struct):
-    """What one filter did; `judged = passed + dropped + unchecked`.
+    """Results of one filter; `judged = passed + dropped + unchecked`.
 
     Attributes:
         name: the filter's.
-        rule: what it asks for.
-        judged: articles that came to it.
-        passed: those that pass; `kept` in files.
-        dropped: those that do not.
-        unchecked: those it could not judge.
+        rule: its requirement.
+        judged: number of articles that reached it.
+        passed: articles that pass; `kept` in files.
+        dropped: articles that do not.
+        unchecked: articles that it could not check.
         reasons: reason -> how often, of `dropped` and `unchecked`.
     """
 
@@ -384,15 +383,15 @@ class FilterCount(msgspec.Struct):
 
 
 class FilterReport(msgspec.Struct):
-    """What became of every page that was met; `met = passed + sum of what was absent, not drawn or dropped`.
+    """Outcome of every page read; `met = passed + sum of absent, not drawn and dropped`.
 
     Attributes:
-        met: pages.
-        absent: reason -> pages that give no article.
-        not_drawn: pages of a dump that the draw passed over before any filter saw them.
-        filters: in the order in which articles came to them; one that was dropped comes to no further filter.
-        passed: articles that came through all of them, those included that some filter could not check.
-        written: those of `passed` that were wanted.
+        met: number of pages.
+        absent: reason -> number of pages without an article.
+        not_drawn: pages of a dump outside the sample, not filtered.
+        filters: in their order; a dropped article reaches no further filter.
+        passed: articles that passed all of them, including those that some filter could not check.
+        written: those of `passed` that were requested.
     """
 
     met: int = 0
@@ -404,14 +403,14 @@ class FilterReport(msgspec.Struct):
 
 
 class FilterChain:
-    """Filters in order, and the account of them.
+    """Filters in order, and their report.
 
     Args:
-        filters: the cheap ones first; an article goes from one to the next as long as it is not dropped.
-        strict: drop what a filter cannot judge.
+        filters: the cheap ones first; an article goes from one to the next until it is dropped.
+        strict: drop articles that a filter cannot check.
 
     Attributes:
-        report: the account, up to date at any time.
+        report: always up to date.
     """
 
     def __init__(self, filters: Sequence[Filter], *, strict: bool = False) -> None:
@@ -420,7 +419,7 @@ class FilterChain:
         self.report = FilterReport(filters=[FilterCount(filter_.name, filter_.rule) for filter_ in filters])
 
     def judge(self, row: Article | Absent) -> Article | None:
-        """The article, with what was looked up and what could not be checked; None where it is dropped or absent."""
+        """The article, with looked-up data and names of filters that could not check it; None if dropped or absent."""
         self.report.met += 1
         if isinstance(row, Absent):
             self.report.absent[row.reason] += 1
@@ -441,7 +440,7 @@ class FilterChain:
         return msgspec.structs.replace(row, unchecked=tuple(unchecked)) if unchecked else row
 
     def filter(self, rows: Iterable[Article | Absent]) -> Iterator[Article]:
-        """Those that pass, in order."""
+        """The articles that pass, in order."""
         return (article for row in rows if (article := self.judge(row)) is not None)
 
 
@@ -454,20 +453,20 @@ def draw_diverse(
     groups: int = 10,
     seed: int = 0,
 ) -> list[T]:
-    """A random sample spread over sizes: as many of each group of equal length by size.
+    """A random sample stratified by size: equally many from each group, with groups of equal length by size.
 
-    Kang et al. take 500 people "based on diverse page view counts" and says no more; this is one way to do it, stated.
+    Kang et al. take 500 people "based on diverse page view counts" without more detail; this is one interpretation.
 
     Args:
-        items: what to draw from.
-        count: how many.
-        size: what to spread over.
-        name: tells the items apart; ranks and ties hang on it.
-        groups: into how many parts the items, sorted by size, are cut.
-        seed: other seeds, other samples.
+        items: the population.
+        count: sample size.
+        size: of an item, for the groups.
+        name: unique name of an item; determines ranks and ties.
+        groups: number of groups of the items sorted by size.
+        seed: of the draw.
 
     Returns:
-        The sample by falling size; all items where there are no more than `count`.
+        The sample by descending size; all items if there are no more than `count`.
 
     Raises:
         UsageError: a count or number of groups below 1.
@@ -486,5 +485,5 @@ def draw_diverse(
 
 
 def draw_rank(seed: int, name: str) -> int:
-    """What orders a draw; the lowest are taken."""
+    """Sort key of a draw; the lowest are drawn."""
     return int(digest([str(seed), name])[:16], 16)

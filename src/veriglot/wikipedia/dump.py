@@ -1,7 +1,7 @@
 """Articles of a Wikipedia from its XML dump, streamed, with wikitext as plain text.
 
-Reads what dumps.wikimedia.org calls `pages-articles`, `pages-meta-current` and `pages-meta-history`, as bzip2 (one
-stream or many), gzip, xz or plain XML, of any version of the export schema.
+Reads the dumps `pages-articles`, `pages-meta-current` and `pages-meta-history` of dumps.wikimedia.org, as bzip2 (one
+stream or several), gzip, xz or plain XML, in any version of the export schema.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 __all__ = ["draw_articles", "open_dump"]
 
 
-# Plain text of wikitext, with what the page uses: categories and templates.
+# Plain text of wikitext, with the page's categories and templates.
 #
-# mwparserfromhell parses; what of the tree is text is decided here, as its own `strip_code` leaves picture captions,
-# references and category links in. Templates are not expanded, for want of their text: all but a few that only wrap a
-# text (`text_templates.json`) are left out, and the empty parentheses they leave behind too.
+# mwparserfromhell parses; which parts of the tree are text is decided here, since its own `strip_code` does not remove
+# picture captions, references and category links. Templates are not expanded, since their text is not available: all
+# but a few that only wrap a text (`text_templates.json`) are removed, with the empty parentheses that they leave.
 
 
-_DROPPED = re.compile(  # tags whose content is no running text
+_DROPPED = re.compile(  # tags whose content is not running text
     "ref|references|gallery|math|chem|ce|table|style|script|timeline|imagemap|score|syntaxhighlight|"
     "source|hiero|graph|templatestyles|indicator|section|mapframe|maplink|inputbox|categorytree|includeonly|pre|noinclude"
 )
@@ -57,7 +57,7 @@ _LANGUAGE_PREFIX = re.compile(r"[a-z]{2,3}(-[a-z]{2,12}){0,2}")
 
 
 class Wiki(Record):
-    """The wiki that a dump is of: its language tag, and what its namespaces 6 and 14 are called, in lower case."""
+    """The wiki of a dump: its language tag, and the names of its namespaces 6 and 14, in lower case."""
 
     language: str
     edition: str
@@ -69,8 +69,8 @@ def parse(wikitext: str, wiki: Wiki) -> tuple[str, tuple[str, ...], tuple[str, .
     """Read the wikitext of a page.
 
     Returns:
-        Plain text whose headings are written `== Heading ==`; categories in order, without namespace and sort key;
-        and names of templates without namespace, each once, in order, those inside others' arguments too.
+        Plain text with headings as `== Heading ==`; categories in order, without namespace and sort key;
+        and names of templates without namespace, each once, in order, including those in arguments of others.
     """
     with needing("Reading a dump", "wikipedia"):
         import mwparserfromhell
@@ -88,7 +88,7 @@ class _Reader:
         self.categories: list[str] = []
 
     def text_of(self, code: Wikicode | None) -> Iterator[str]:
-        """The text of a piece of wikitext, in pieces."""
+        """The text of wikitext nodes, in pieces."""
         from mwparserfromhell import nodes
 
         for node in code.nodes if code is not None else ():
@@ -133,7 +133,7 @@ class _Reader:
     def _template(self, node: Template) -> Iterator[str]:
         name = _name_of(node).casefold()
         form = table("text_templates").get(name, "{1}" if _LANGUAGE_TEMPLATE.fullmatch(name) else None)
-        if form is None:  # `{{formatnum:1234}}` is no template but looks like one; without, a fact is lost
+        if form is None:  # `{{formatnum:1234}}` looks like a template; without its number, a fact is lost
             call, _, number = str(node.name).strip().partition(":")
             if call.casefold() == "formatnum":
                 yield number.strip()
@@ -149,7 +149,7 @@ class _Reader:
 
 
 def _name_of(template: Template) -> str:
-    """A template's name: `Foo bar` of `{{ template:Foo_bar <!-- x --> }}`; that of a parser function is empty."""
+    """A template's name: `Foo bar` for `{{ template:Foo_bar <!-- x --> }}`; empty for a parser function."""
     name = str(template.name.strip_code(normalize=False, collapse=False)).replace("_", " ").strip()
     if name.startswith("#") or ":" in name:
         name = name.partition(":")[2].strip() if name.casefold().startswith(("template:", "t:")) else ""
@@ -157,11 +157,11 @@ def _name_of(template: Template) -> str:
 
 
 def _variant(inner: str, variants: Collection[str]) -> str:
-    """The text of a conversion `-{...}-` of wikis that are written in several scripts."""
+    """The text of a conversion `-{...}-` in wikis with several scripts."""
     flags, bar, content = inner.partition("|")
     if not bar:
         content = inner
-    elif set(flags.strip().upper()) & set("THD-"):  # rules for elsewhere: title, glossary, description
+    elif set(flags.strip().upper()) & set("THD-"):  # rules for other places: title, glossary, description
         return ""
     forms = dict(part.strip().split(":", 1) for part in content.split(";") if re.match(r"\s*[a-z]+(-[a-z]+)?:", part))
     if not forms:
@@ -171,7 +171,7 @@ def _variant(inner: str, variants: Collection[str]) -> str:
 
 
 def _tidy(text: str) -> str:
-    """Text without the traces of what was left out."""
+    """Text without the traces of removed parts."""
     for _ in range(3):  # parentheses in parentheses
         text, count = _EMPTY.subn("", text)
         if not count:
@@ -186,7 +186,7 @@ _SEVEN_ZIP = b"7z\xbc\xaf"
 
 
 class Page(Record):
-    """A page of a dump as it stands there."""
+    """A page of a dump, unprocessed."""
 
     wiki: Wiki
     title: str
@@ -197,7 +197,7 @@ class Page(Record):
     history: bool
 
     def article(self) -> Article | Absent:
-        """The article, its wikitext made plain."""
+        """The article, with its wikitext as plain text."""
         if self.namespace != 0:
             return Absent(self.title, "not an article")
         if self.redirect:
@@ -228,11 +228,11 @@ class Page(Record):
 def draw_articles(pages: Iterable[Page], chain: FilterChain, count: int, *, seed: int = 0) -> list[Article]:
     """A random sample of the articles of a dump that pass the filters; memory holds `count` of them.
 
-    Every page has a rank by the hash of seed and page number; the `count` lowest that pass are taken. A page whose
-    rank is beyond all of `count` found already is not read (`FilterReport.not_drawn`).
+    Every page has a rank by the hash of seed and page number; the `count` lowest that pass are drawn. A page that ranks
+    after `count` articles found so far is not read (`FilterReport.not_drawn`).
 
     Returns:
-        The articles in the dump's order; fewer than `count` where no more pass.
+        The articles in the dump's order; fewer than `count` if no more pass.
     """
     heap: list[tuple[int, int, Article]] = []  # the highest rank first
     for index, page in enumerate(pages):
@@ -251,17 +251,17 @@ def draw_articles(pages: Iterable[Page], chain: FilterChain, count: int, *, seed
 
 
 def open_dump(path: str | Path, *, language: str | None = None) -> Iterator[Page]:
-    """The pages of a dump with their wikitext, in its order; `Page.article` makes it plain.
+    """The pages of a dump with their wikitext, in its order; `Page.article` gives plain text.
 
     Args:
         path: the file.
-        language: of the wiki, where the dump does not say it or the script matters (`zh-Hant`).
+        language: of the wiki, if the dump does not state it or the script matters (`zh-Hant`).
 
     Raises:
-        InputError: not a dump, damaged or cut off; what came before was given out.
+        InputError: not a dump, damaged or truncated; pages before the damage were yielded.
         MissingExtraError: the parser of wikitext is not installed.
     """
-    from xml.etree.ElementTree import ParseError, iterparse  # expat of today bounds expansion itself
+    from xml.etree.ElementTree import ParseError, iterparse  # current versions of expat limit entity expansion
 
     history = "history" in Path(path).name
     pages = 0
@@ -307,7 +307,7 @@ def open_dump(path: str | Path, *, language: str | None = None) -> Iterator[Page
 
 
 class _Revisions:
-    """The newest revision of a page, and how many there were of how many people."""
+    """The newest revision of a page, and the numbers of its revisions and editors."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -325,7 +325,7 @@ class _Revisions:
 
 
 def _wiki(siteinfo: Element, root: Element, language: str | None, path: str) -> Wiki:
-    """What a dump says of its wiki; `language` wins."""
+    """The wiki described in a dump; `language` overrides."""
     parts = {_tag(child): child for child in siteinfo}
     base = urlsplit(_text(parts.get("base"))).hostname or ""
     edition = base.partition(".")[0] if base.endswith(".wikipedia.org") else ""
@@ -342,7 +342,7 @@ def _wiki(siteinfo: Element, root: Element, language: str | None, path: str) -> 
 
 
 def _language_of(edition: str) -> str:
-    """The language tag of an edition: the other way round than `edition_of`."""
+    """The language tag of an edition; the inverse of `edition_of`."""
     back = {name: tag for tag, name in table("editions").items() if name}
     return get_language(back.get(edition, edition)).tag
 

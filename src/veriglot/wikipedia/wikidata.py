@@ -27,11 +27,11 @@ __all__ = ["Person", "Wikidata", "without_parentheses"]
 
 
 class Item(Record, omit_defaults=True):
-    """An item that a property points to.
+    """An item that is the value of a property.
 
     Attributes:
         item: its number, such as `Q36180`.
-        label: its English name; empty where it has none.
+        label: its English name; empty if it has none.
     """
 
     item: str
@@ -43,14 +43,14 @@ class Person(Record, omit_defaults=True):
 
     Attributes:
         id: the Wikidata item, such as `Q42`.
-        sitelinks: in how many wikis, of all projects, there is a page on them.
-        names: language tag -> what Wikidata calls them; where it has no name in a language, the title of the article
-            without what stands in parentheses.
+        sitelinks: number of wikis, of all projects, with a page on them.
+        names: language tag -> Wikidata's label; if there is none in a language, the title of the article
+            without its part in parentheses.
         titles: language tag -> title of the article.
-        born: year of birth (proleptic, negative before Christ: -43 is 44 BC), or None where unknown. HalluVerse25.
+        born: year of birth (proleptic, negative before Christ: -43 is 44 BC), or None if unknown. HalluVerse25.
         occupations: P106. HalluVerse25.
         citizenships: P27. HalluVerse25.
-        views: language tag -> views of the article in the period that was asked for, or None where there is no count.
+        views: language tag -> views of the article in the requested period, or None if there is no count.
             Kang et al.
     """
 
@@ -65,11 +65,11 @@ class Person(Record, omit_defaults=True):
 
     @property
     def all_views(self) -> int:
-        """The sum of the views that are known."""
+        """The sum of the known views."""
         return sum(views or 0 for views in self.views.values())
 
 
-# Asking a SPARQL server: queries in, rows out; queries that take it too long are told apart from other trouble.
+# A SPARQL client: queries in, rows out; distinguishes time-outs of queries from other errors.
 #
 # The answers are of the W3C's "SPARQL 1.1 Query Results JSON Format".
 
@@ -78,7 +78,7 @@ _SIGNS_OF_TIMEOUT = ("TimeoutException", "Query deadline is expired", "QueryTime
 
 
 class QueryTimeoutError(HttpError):
-    """The query takes the server longer than it allows: ask for less at a time."""
+    """The query takes longer than the server allows: request less at a time."""
 
 
 def _row(binding: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
@@ -89,10 +89,10 @@ def _row(binding: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     return row
 
 
-_MOST_SITELINKS = 600  # more than any person has; the most linked have about 400
-_MANY_SITELINKS = 150  # few people have more, so that their slices may be wide
-_LONGEST_ENDING = 3  # digits; a thousandth of a slice that still takes too long is other trouble
-_BATCH = 40  # people described by one query, so that its address stays below 8 kB
+_MOST_SITELINKS = 600  # more than any person has; the maximum is about 400
+_MANY_SITELINKS = 150  # few people have more, so their slices may be wide
+_LONGEST_ENDING = 3  # digits; if a thousandth of a slice still times out, the cause is another
+_BATCH = 40  # people per query, so that its address stays below 8 kB
 _YEAR = re.compile(r"^([+-]?\d{1,6})-\d\d-\d\d")
 _OCCUPATION, _CITIZENSHIP, _BIRTH = (f"http://www.wikidata.org/prop/direct/P{number}" for number in (106, 27, 569))
 
@@ -101,8 +101,8 @@ class Wikidata:
     """Wikidata's SPARQL server.
 
     Args:
-        session: the server, such as `wikidata_session` gives.
-        cache: where answers are stored, so that the same work asks nothing twice.
+        session: the server, for example from `wikidata_session`.
+        cache: of the answers, so that the same work repeats no request.
     """
 
     def __init__(self, session: Session, *, cache: AnswerCache | None = None) -> None:
@@ -113,13 +113,12 @@ class Wikidata:
     ) -> Iterator[Person]:
         """Everybody with an article in the Wikipedias of these languages, those with most sitelinks first.
 
-        A query for all people at once takes the server longer than it allows. So people are asked for slice by slice
-        of their number of sitelinks; a slice that still takes too long is halved, and in the end parted by the last
-        digits of the items' numbers.
+        One query for all people exceeds the server's time limit. So people are queried in slices by their number of
+        sitelinks; a slice that still times out is halved, and finally split by the last digits of the items' numbers.
 
         Args:
             languages: tags or names.
-            at_least: in how many of them there has to be an article; None for all.
+            at_least: minimum number of them with an article; None for all.
             most_sitelinks: where to begin.
 
         Yields:
@@ -127,7 +126,7 @@ class Wikidata:
 
         Raises:
             UsageError: no language, or two of one Wikipedia; or a number that is not from 1 to theirs.
-            QueryTimeoutError: the server cannot answer for a single slice, however thin.
+            QueryTimeoutError: the server cannot answer even for the smallest slice.
             HttpError: no usable answer.
         """
         editions = _editions(languages)
@@ -135,7 +134,7 @@ class Wikidata:
         if not 1 <= needed <= len(editions):
             raise UsageError(f"Articles in {needed} of {len(editions)} languages cannot be asked for.")
         wikis = _addresses(editions)
-        seen = set[str]()  # somebody may get a sitelink more while we ask
+        seen = set[str]()  # a person may gain a sitelink between queries
         high = most_sitelinks
         while high >= needed:
             width = high // 3 if high > _MANY_SITELINKS else max(1, high // 8)
@@ -151,7 +150,7 @@ class Wikidata:
 
         Args:
             people: from `people`.
-            languages: which names and titles.
+            languages: of the names and titles.
 
         Raises:
             UsageError, HttpError: as for `people`.
@@ -161,7 +160,7 @@ class Wikidata:
             yield from self._describe(people[start : start + _BATCH], editions)
 
     def _slice(self, low: int, high: int, ending: str, wikis: str, needed: int) -> Iterator[Person]:
-        """The people of a slice, thinner slices where the server is overtaxed; by sitelinks, then number."""
+        """The people of a slice, split further if the server times out; by sitelinks, then number."""
         pattern = f'FILTER(STRENDS(STR(?item), "{ending}"))' if ending else ""
         counts = " ".join(map(str, range(low, high + 1)))
         try:
@@ -174,7 +173,7 @@ class Wikidata:
                 return
             if ending.startswith("/") or len(ending) >= _LONGEST_ENDING:
                 raise
-            finer = [f"/Q{ending}"] if ending else []  # together as wide: the whole number, or a digit more
+            finer = [f"/Q{ending}"] if ending else []  # a partition: the whole number, or one more digit
             finer += [f"{digit}{ending}" for digit in range(10)]
             parts = [person for each in finer for person in self._slice(low, high, each, wikis, needed)]
             yield from sorted(parts, key=lambda person: int(person.id[1:]))
@@ -200,7 +199,7 @@ class Wikidata:
             item, value = _number(row["item"]), row.get("value", "")
             if row["property"] == _BIRTH:
                 years[item] += [int(match[1]) for match in _YEAR.finditer(value)]
-            elif value:  # empty where Wikidata knows that there is a value, and not which
+            elif value:  # empty if Wikidata has an unknown value
                 things[item, row["property"]][value] = Item(_number(value), row.get("label", ""))
         for person in people:
             id_ = person.id
@@ -210,15 +209,15 @@ class Wikidata:
                 person,
                 names={tag: names[tag] or without_parentheses(title) for tag, title in own.items()},
                 titles=own,
-                born=min(years[id_], default=None),  # of several dates of birth the earliest
+                born=min(years[id_], default=None),  # the earliest of several dates of birth
                 occupations=_sorted(things[id_, _OCCUPATION]),
                 citizenships=_sorted(things[id_, _CITIZENSHIP]),
             )
 
     def _ask(self, name: str, **values: str) -> list[dict[str, str]]:
-        """The rows of a query of `queries/`, variable -> value, without those that are unbound or blank nodes.
+        """The rows of a query of `queries/`, variable -> value, without unbound variables and blank nodes.
 
-        A query that takes the server too long is not sent again, for it would be no faster later.
+        A query that times out is not repeated, since it would time out again.
         """
         text = files(__package__).joinpath("queries", f"{name}.rq").read_text("utf-8")
         lines = [line for line in text.splitlines() if not line.startswith("#")]
@@ -265,5 +264,5 @@ def _sorted(things: dict[str, Item]) -> tuple[Item, ...]:
 
 
 def without_parentheses(title: str) -> str:
-    """A title without what stands in parentheses at its end, where anything else does."""
+    """A title without its final part in parentheses, unless that is all of it."""
     return re.sub(r"\s*[(（][^()（）]*[)）]\s*$", "", title) or title

@@ -10,20 +10,20 @@ import pytest
 from pyannote.core import Segment
 from pygamma_agreement import CombinedCategoricalDissimilarity, Continuum, ShuffleContinuumSampler
 
-from veriglot.metrics.agreement import Placed, disorder, expected_disorder
+from veriglot.metrics.agreement import AnnotatorSpans, disorder, expected_disorder
 
 
-def placed(*spans: tuple[int, int, int]) -> Placed:
+def placed(*spans: tuple[int, int, int]) -> AnnotatorSpans:
     table = np.array(spans, np.int64).reshape(-1, 3)
-    return Placed(table[:, :2], table[:, 2])
+    return AnnotatorSpans(table[:, :2], table[:, 2])
 
 
-def drawn(generator: np.random.Generator, length: int = 200) -> Placed:
+def drawn(generator: np.random.Generator, length: int = 200) -> AnnotatorSpans:
     starts = generator.choice(length - 20, size=int(generator.integers(0, 6)), replace=False)
     return placed(*[(s, s + int(generator.integers(1, 20)), int(generator.integers(3))) for s in map(int, starts)])
 
 
-def continuum(annotators: list[Placed], length: int) -> Continuum:
+def continuum(annotators: list[AnnotatorSpans], length: int) -> Continuum:
     found = Continuum()
     for number, one in enumerate(annotators):
         found.add_annotator(f"a{number}")

@@ -330,7 +330,7 @@ def _misfit(tag: str, known: _TextFacts) -> tuple[str, str] | None:
         own = sum(known.shares.get(script, 0.0) for script in expected.scripts)
         return ("script", known.script) if own < _OWN else None
     identified = known.identified
-    if identified is None or identified.confidence < _SURE or same_language(identified.tag, tag, looks=True):
+    if identified is None or identified.confidence < _SURE or same_language(identified.tag, tag, similar=True):
         return None
     return "language", identified.tag
 

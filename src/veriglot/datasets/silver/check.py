@@ -460,7 +460,7 @@ def _other_language(new: str, language: str) -> str:
     if letters < (_LONG_IDEOGRAPHIC if ideographic else _LONG) or (not ideographic and len(words(new)) < 5):
         return ""
     identified = identify(new)
-    if identified is None or identified.confidence < _SURE or same_language(identified.tag, language, looks=True):
+    if identified is None or identified.confidence < _SURE or same_language(identified.tag, language, similar=True):
         return ""
     return identified.tag
 

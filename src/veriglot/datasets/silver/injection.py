@@ -356,7 +356,7 @@ def seed_fault(passage: str, seed: Sample, finish: str = "stop") -> Violation | 
     if is_repetitive(passage_words, passage):
         return Violation("repetitive", "the passage repeats itself")
     identified = identify(passage)
-    if identified is not None and not same_language(identified.tag, tag, looks=True):
+    if identified is not None and not same_language(identified.tag, tag, similar=True):
         return Violation("language", f"the passage reads like {identified.tag}, and should be {tag}")
     return None
 

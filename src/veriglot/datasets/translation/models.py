@@ -16,7 +16,7 @@ from veriglot.datasets.translation.translators import Translation, TranslationRe
 from veriglot.errors import UsageError, WeightsError, needing
 from veriglot.hub.checkpoints import load_pretrained, pad, positions
 from veriglot.records.languages import get_language, tag_of, translation_codes
-from veriglot.scorers.base import codes_of
+from veriglot.scorers.base import parse_codes
 from veriglot.signatures import checkpoint_revision, signature
 from veriglot.text.segmentation import space_of, words
 
@@ -56,7 +56,7 @@ class _SequenceTranslator(ABC):
         self._prefix = prefix
         self._room = room
         self._batch = batch
-        self._codes = codes_of(codes)
+        self._codes = parse_codes(codes)
         apart = (getattr(tokenizer, name, None) or {} for name in ("lang_token_to_id", "lang_code_to_id"))
         self._vocabulary = ChainMap(*apart, tokenizer.added_tokens_encoder, tokenizer.get_vocab())
         family: str | None = None

@@ -337,7 +337,7 @@ def _wrong_tongue(text: str, tag: str, source: str) -> Unfit | None:
     if letters < (_LONG_DENSE if entry.script in _DENSE else _LONG):
         return None
     identified = identify(text)
-    if identified is None or identified.confidence < _SURE or same_language(identified.tag, tag, looks=True):
+    if identified is None or identified.confidence < _SURE or same_language(identified.tag, tag, similar=True):
         return None
     return Unfit("wrong_language", f"it is in {identified.tag}, not in {entry.tag}")
 

@@ -20,7 +20,7 @@ from veriglot.detectors.grounding.detector import Grounding
 from veriglot.detectors.registry import load_if_here
 from veriglot.errors import UsageError
 from veriglot.judging.base import evidence_notes, resolve_language
-from veriglot.plugins import Configured
+from veriglot.plugins import PickledByArguments
 from veriglot.records import Detector, Prediction, Record, Sample, Status, Task
 from veriglot.signatures import digest, signature
 
@@ -143,7 +143,7 @@ _NO_FIGURES = "none"
 _SHOWN = 3  # detectors whose figures a note gives
 
 
-class Auto(Configured):
+class Auto(PickledByArguments):
     """Chooses among detectors, sample by sample. Fetches nothing, and asks no language model unless told to.
 
     A prediction names the detector that made it as `detector`, and this one in its signature. Its note says why:

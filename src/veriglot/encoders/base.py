@@ -11,10 +11,10 @@ import numpy as np
 
 from veriglot.errors import UsageError
 from veriglot.hub.checkpoints import in_batches, pad
-from veriglot.plugins import Configured, Entry, Table, packaged
+from veriglot.plugins import Entry, PickledByArguments, Registry, packaged
 from veriglot.records import Record
 from veriglot.records.languages import find_language, get_language
-from veriglot.storage.cache import Recent
+from veriglot.storage.cache import LRUCache
 from veriglot.text.unicode import without_surrogates
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["ENCODERS", "Encoder", "Piece", "Tokens", "WindowEncoder", "fast_tokenizer", "load_encoder", "without_space"]
 
 
-ENCODERS = Table("encoder", "veriglot.encoders", packaged(__package__, "encoders.toml", dict[str, Entry]))
+ENCODERS = Registry("encoder", "veriglot.encoders", packaged(__package__, "encoders.toml", dict[str, Entry]))
 
 
 def load_encoder(name: str = "use-multilingual", **options: Any) -> Encoder:
@@ -119,7 +119,7 @@ class Piece(Tokens):
         return self.vector.nbytes + self.bounds.nbytes + self.vectors.nbytes
 
 
-class Encoder(Configured, ABC):
+class Encoder(PickledByArguments, ABC):
     """Turns texts into vectors, a piece at a time. Safe to share between threads; pickles as its name and options.
 
     What a text gets hangs on that text alone, never on what else is in the batch or was asked before.
@@ -148,7 +148,7 @@ class Encoder(Configured, ABC):
     def __init__(self, cache_mb: float, languages: Sequence[str] | None = None) -> None:
         if not cache_mb >= 0:
             raise UsageError(f"The cache size is {cache_mb} MiB.", "Give cache_mb 0 or more.")
-        self._recent: Recent[Piece] = Recent(int(cache_mb * _MEGABYTE), lambda piece: piece.nbytes)
+        self._recent: LRUCache[Piece] = LRUCache(int(cache_mb * _MEGABYTE), lambda piece: piece.nbytes)
         measured = measured_in(self.name) if languages is None else languages
         self._measured = frozenset(get_language(tag).tag for tag in measured)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from veriglot.errors import InputTypeError, UsageError
 from veriglot.judging.phrases import is_refusal
-from veriglot.plugins import Configured
+from veriglot.plugins import PickledByArguments
 from veriglot.records import JudgedUnit, Pointer, Prediction, Sample, Span, Status, Task, Word
 from veriglot.records.languages import UNDETERMINED, base_tag, find_language, tag_of
 from veriglot.text.facts import fact_languages
@@ -331,7 +331,7 @@ def without_words(sample: Sample) -> NotScored:
     return NotScored(Status.NO_EVIDENCE, "the evidence holds no word, only marks or symbols")
 
 
-class BaseDetector(Configured, ABC, Generic[PlanT, ResultT]):
+class BaseDetector(PickledByArguments, ABC, Generic[PlanT, ResultT]):
     """A detector: `_plan` reads a sample, `_run` judges what was read, `_scored` makes the prediction.
 
     Each may answer `NotScored`, and an exception in `_plan` or `_scored` costs its own sample only. A detector travels

@@ -45,7 +45,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.schema import CreateColumn
 
-from veriglot.errors import UsageError, needing
+from veriglot.errors import UsageError, requires_extra
 from veriglot.plugins import packaged
 from veriglot.records import Sample, from_mapping, sample_from
 from veriglot.studio import tables
@@ -682,7 +682,7 @@ def open_store(database: str | Path, *, create: bool = True) -> Store:
     url = _url(str(database))
     if url.get_backend_name() == "sqlite":
         _check_file(Path(str(url.database)), create)
-    with needing("PostgreSQL", "postgres"):
+    with requires_extra("PostgreSQL", "postgres"):
         engine = _engine(url)
     store = Store(engine)
     try:

@@ -235,8 +235,7 @@ def ragas_metric(**options: Any) -> Any:
     """A metric of Ragas, `groundedness`: 1 if the retrieved contexts support the response, else 0.
 
     An unchecked response raises NotChecked with the reason: `ragas.evaluate` logs it and leaves the row without a score
-        and
-    out of the mean, or stops with `raise_exceptions=True`. For `ragas.experiment`, `await metric.ascore(response,
+    and out of the mean, or stops with `raise_exceptions=True`. For `ragas.experiment`, `await metric.ascore(response,
     retrieved_contexts)` returns the value (None if unchecked) and the reason.
 
     Args:
@@ -623,10 +622,9 @@ def detect_batch(
         options: as for `veriglot.detect_many`: `detector`, `strictness`, `language`.
 
     Returns:
-        Columns in the order of the rows, with the same types in every batch: `veriglot_verdict`; `veriglot_score`, NaN
-            if
-        the row was not checked; `veriglot_spans`, a JSON list, or `null` if it was not checked; `veriglot_reason`, why
-        it was not checked, or empty.
+        Columns in the order of the rows, with the same types in every batch: `veriglot_verdict`; `veriglot_score`,
+        NaN if the row was not checked; `veriglot_spans`, a JSON list, or `null` if it was not checked;
+        `veriglot_reason`, why it was not checked, or empty.
 
     Raises:
         UsageError: the table has no such column.

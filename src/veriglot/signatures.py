@@ -41,8 +41,7 @@ def checkpoint_revision(model: str | Path, config: Any = None) -> str:
     folder.
 
     It reads all weights, which takes about as long as loading them: a partial hash could confuse a fine-tuned model
-        with
-    its base model.
+    with its base model.
 
     Args:
         model: a folder, a file, or a name on the hub.

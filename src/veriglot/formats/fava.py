@@ -59,8 +59,7 @@ class _Alignment:
         """The range of the second text for `[start, end)` of the first, without outer white space.
 
         If less than half of it has a counterpart, or its parts are far apart there, the words were moved: then it is
-            the
-        nearest occurrence of the words, or None if there is none.
+        the nearest occurrence of the words, or None if there is none.
         """
         indices = [index for index in self.places[start:end] if index >= 0]
         if indices and len(indices) >= _MATCHED_SHARE * sum(index != _SPACE for index in self.places[start:end]):

@@ -318,8 +318,7 @@ class _Stream:
     """JSON lines in and out, in order: a line is read as soon as there is room for it.
 
     Bytes are received even if the caller does not read answers, up to the maximum of a body: otherwise a caller that
-        sends
-    everything before it reads would deadlock with us.
+    sends everything before it reads would deadlock with us.
     """
 
     def __init__(self, calls: _Calls, asked: _CallOptions) -> None:

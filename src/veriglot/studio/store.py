@@ -232,8 +232,7 @@ class ReadTransaction:
         """The maximum working time of an assignment, in seconds, that is not counted yet.
 
         It is the time on our clock since the item was assigned or returned: pages that were offline send several events
-            at
-        once, so the time between two events means nothing.
+        at once, so the time between two events means nothing.
         """
         row = tables.events.c
         given = select(func.max(row.id)).where(row.assignment_id == assignment_id, row.kind.in_(_GIVEN))

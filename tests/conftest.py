@@ -130,10 +130,10 @@ def shared_data() -> Path:
 @pytest.fixture
 def no_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A machine without models, by the folder that would hold them: none was fetched, and none came with a package."""
-    from veriglot.hub.registry import Carrier
+    from veriglot.hub.registry import PackageSource
 
     monkeypatch.setenv("VERIGLOT_WEIGHTS", str(tmp_path / "models"))
-    monkeypatch.setattr(Carrier, "root", lambda *_: None)
+    monkeypatch.setattr(PackageSource, "root", lambda *_: None)
     return tmp_path / "models"
 
 

@@ -9,7 +9,7 @@ One response and its evidence:
 >>> [span.text for span in prediction.spans]
 ['1907']
 
-What was not checked has no spans, and asking for them is an error, for none would read as clean:
+A response that was not checked has no spans. Asking for them is an error, because an empty list would look clean:
 
 >>> unchecked = veriglot.detect(evidence="", response="The bridge was opened in 1907.")
 >>> unchecked.verdict, unchecked.status
@@ -18,13 +18,13 @@ What was not checked has no spans, and asking for them is an error, for none wou
 Traceback (most recent call last):
 veriglot.errors.NotChecked: The response 'response' was not checked (no_evidence): ...
 
-Many, lazily and in order; rows are dictionaries, samples or a DataFrame:
+Many responses, lazily and in order; rows are dictionaries, samples or a DataFrame:
 
 >>> rows = [{"evidence": "It was opened in 1879.", "response": text} for text in ("In 1879.", "In 1907.")]
 >>> [prediction.verdict.value for prediction in veriglot.detect_many(rows)]
 ['supported', 'unsupported']
 
-A detector, as plug-ins are made, takes samples and gives records, which have a status:
+A detector, as in plug-ins, takes samples and returns records with a status:
 
 >>> evidence = (veriglot.Evidence("The bridge was opened in 1879."),)
 >>> sample = veriglot.Sample(id="a", response="The bridge was opened in 1907.", language="en", evidence=evidence)
@@ -33,14 +33,14 @@ A detector, as plug-ins are made, takes samples and gives records, which have a 
 >>> record.status is veriglot.Status.SCORED
 True
 
-Scores of the same samples, by name:
+Scorers by name:
 
 >>> scorer = veriglot.load_scorer("rouge-l")
 >>> (score,) = scorer.score([sample])
 >>> 0 < score.value < 1
 True
 
-Labelled samples, written, read and measured:
+Write, read and evaluate labelled samples:
 
 >>> import tempfile
 >>> label = veriglot.Annotation("gold", "human", taxonomy="hat", spans=(veriglot.Span(25, 29, "hallucination"),))
@@ -53,7 +53,7 @@ Labelled samples, written, read and measured:
 >>> sorted(evaluation.profile().languages)
 ['en']
 
-Rates of models, corrected for what the detector gets wrong, or not (`raw`):
+Hallucination rates of models, corrected for the detector's errors, or not (`raw`):
 
 >>> (rate,) = veriglot.estimate(veriglot.detect_many([sample]), [sample], estimator="raw")
 >>> rate.language, rate.units, rate.status.value

@@ -1,4 +1,4 @@
-"""Arrays by the kind of their numbers, for annotations."""
+"""Type aliases of arrays by dtype, for annotations."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Detection in Python: `detect` and `detect_many`, and what they give.
+"""Detection in Python: `detect` and `detect_many`, and the predictions that they return.
 
-A detector gives records (`veriglot.records.Prediction`), which files hold as JSON and in which what was not checked has
-no spans. Whoever calls Veriglot gets `Prediction`, which holds such a record together with its sample, and in which to
-ask for these spans is an error.
+Detectors return records (`veriglot.records.Prediction`), which files store as JSON; a record of an unchecked response
+has no spans. `detect` returns `Prediction` instead: a record with its sample, which raises an error if you ask for the
+spans of an unchecked response.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Prediction:
-    """What a detector says of one response.
+    """The result of a detector for one response.
 
-    `verdict` comes first: only what was checked has `spans`. Two predictions are equal where their records are.
+    Look at `verdict` first: only checked responses have `spans`. Two predictions are equal if their records are equal.
 
     Attributes:
-        record: the same as plug-ins give and files hold it; its `spans` are None where the response was not checked.
-        sample: what was judged, for showing it; None where it is not at hand.
+        record: the prediction as plug-ins return it and files store it; `spans` is None if the response was not
+            checked.
+        sample: the judged sample, for display; None if it is not available.
     """
 
     record: records.Prediction
@@ -57,7 +58,7 @@ class Prediction:
 
     @property
     def status(self) -> Status:
-        """`scored`, or why not."""
+        """`scored`, or the reason why there is no score."""
         return self.record.status
 
     @property
@@ -67,7 +68,7 @@ class Prediction:
 
     @property
     def score(self) -> float | None:
-        """Probability, 0 to 1, that the response holds any unsupported span; None unless scored."""
+        """Probability, 0 to 1, that the response has any unsupported span; None unless scored."""
         return self.record.score
 
     @property
@@ -85,27 +86,27 @@ class Prediction:
         return self.record.spans
 
     def get_spans(self, default: T) -> tuple[Span, ...] | T:
-        """The unsupported spans, or `default` where the response was not checked."""
+        """The unsupported spans, or `default` if the response was not checked."""
         return default if self.record.spans is None else self.record.spans
 
     @property
     def words(self) -> tuple[Word, ...] | None:
-        """Every word with its confidence, where they were asked for and the response was checked."""
+        """Every word with its confidence, if they were requested and the response was checked."""
         return self.record.words
 
     @property
     def units(self) -> tuple[JudgedUnit, ...] | None:
-        """The sentences or facts with their scores, where they were asked for and the response was checked."""
+        """The sentences or facts with their scores, if they were requested and the response was checked."""
         return self.record.units
 
     @property
     def language(self) -> str | None:
-        """BCP 47 tag that the detector worked in."""
+        """BCP 47 tag of the language that the detector assumed."""
         return self.record.language
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know, such as `calibration:default`; docs/detect.md lists them."""
+        """Remarks on the prediction, such as `calibration:default`; docs/detect.md lists them."""
         return self.record.notes
 
     @property
@@ -115,16 +116,16 @@ class Prediction:
 
     @property
     def signature(self) -> str | None:
-        """One line that says how the prediction was made."""
+        """One line with the settings of the prediction."""
         return self.record.signature
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as `veriglot detect` writes it: plain data, without `spans` where the response was not checked."""
+        """The record as `veriglot detect` writes it: plain data, without `spans` if the response was not checked."""
         plain: dict[str, Any] = msgspec.json.decode(encode(self.record))
         return plain
 
     def as_dicts(self) -> list[dict[str, Any]]:
-        """The spans as dictionaries of `start`, `end`, `text`, `confidence` and, where known, `type` and `evidence`.
+        """The spans as dictionaries of `start`, `end`, `text`, `confidence` and, if known, `type` and `evidence`.
 
         Raises:
             NotChecked: the status is not `scored`.
@@ -143,8 +144,8 @@ class Prediction:
         return f"<Prediction {self.id!r} {self.verdict}{marked} detector={self.detector!r}>"
 
     def __str__(self) -> str:
-        """The response with its marks and the evidence beneath, as a terminal shows them; without the sample, the line
-        of `repr`."""
+        """The response with marked spans and the evidence below, as in a terminal; without the sample, the line of
+        `repr`."""
         if self.sample is None:
             return repr(self)
         from rich.console import Console
@@ -156,7 +157,7 @@ class Prediction:
         return f"{self.verdict}: {text.getvalue()}".rstrip()
 
     def _repr_html_(self) -> str | None:
-        """The marked text with the evidence beside it, in a notebook; without the sample it shows `repr`."""
+        """The marked text beside the evidence, for a notebook; without the sample, `repr`."""
         from veriglot.report.pages import fragment
 
         return None if self.sample is None else fragment(self.record, self.sample)
@@ -189,27 +190,27 @@ def detect(
 ) -> Prediction:
     """Mark what the evidence does not support in one response.
 
-    The detector is loaded once and kept. For many responses see `detect_many`.
+    The detector is loaded once and cached. For many responses use `detect_many`.
 
     Args:
         evidence: one passage or several, as texts or as documents of LangChain, LlamaIndex or Haystack; support by any
-            of them is support. With none, the status is `no_evidence`.
-        response: the text to judge; by name alone, since `assert_grounded` takes the two in the other order.
-        question: what was asked, if known.
-        language: BCP 47 tag of the response, or None to have it detected.
-        detector: a name, or a detector that was loaded before.
+            of them counts. If there is none, the status is `no_evidence`.
+        response: the text to judge; keyword-only, because `assert_grounded` takes these two in the other order.
+        question: the question, if known.
+        language: BCP 47 tag of the response, or None to detect it.
+        detector: a name, or a loaded detector.
         strictness: `low`, `normal` or `high`: how much is marked, false alarms included; only with a name.
-        threshold: confidence from which a word is marked, 0 to 1, instead of `strictness`; only with a name.
-        words: whether the prediction carries every word; only with a name.
+        threshold: minimum confidence of a marked word, 0 to 1, instead of `strictness`; only with a name.
+        words: whether the prediction has all words with their confidences; only with a name.
 
     Returns:
-        A prediction, whose `verdict` is `supported`, `unsupported` or `not_checked`.
+        A prediction; its `verdict` is `supported`, `unsupported` or `not_checked`.
 
     Raises:
-        UnknownNameError: no detector, or no language, has that name.
-        InputTypeError: an argument is no text; `field` names it. It is a TypeError too.
-        UsageError: the detector does not know that strictness; `threshold`, `words` or `strictness` beside a detector
-            that was loaded before, which has its own.
+        UnknownNameError: there is no such detector or language.
+        InputTypeError: an argument is not a text; `field` names it. It is also a TypeError.
+        UsageError: the detector does not have that strictness; or `threshold`, `words` or `strictness` was given for a
+            loaded detector, which has its own.
     """
     row = {"response": response, "question": question, "language": _named(language), "evidence": evidence}
     sample = sample_from_row(row, "response")
@@ -232,28 +233,28 @@ def detect_many(
 ) -> Iterator[Prediction]:
     """Mark what the evidence does not support in many responses, in the order of the rows.
 
-    Rows are read as predictions are taken, a batch ahead at most, so that they may be endless or larger than memory.
+    Rows are read lazily, at most one batch ahead, so the input may be endless or larger than memory.
 
     Args:
-        rows: dictionaries with `response` and `evidence` (a text, texts, or objects with `text`), or under other usual
-            names (`formats.columns.read_row`; the log says at the level INFO which were taken), or `Sample`s; a list,
-            any iterator, a table of such columns (pandas, polars, pyarrow, datasets), or several such tables. A row
+        rows: dictionaries with `response` and `evidence` (a text, texts, or objects with `text`), or with other common
+            names (`formats.columns.read_row`; the log lists the names at level INFO), or `Sample`s; a list, any
+            iterator, a table with such columns (pandas, polars, pyarrow, datasets), or several such tables. A row
             without an id gets its number, counted from 0.
-        detector: as for `detect`, like `strictness`, `threshold` and `words`; with several processes a name.
-        strictness, threshold, words: of the detector, by name.
-        language: BCP 47 tag of rows that state none, or None to have it detected.
-        columns: part of a sample to the column that holds it, such as `{"response": "reply"}`, as `read` has it.
-        batch_size: most rows judged at once; 1 gives each prediction as soon as its row has come.
-        processes: worker processes; 0 is one for each core. A script then needs `if __name__ == "__main__":`.
-        progress: whether to show a bar on standard error.
-        on_error: what becomes of a row that cannot be read: `stop` raises, `skip` gives it as `not_checked`.
+        detector: as for `detect`, like `strictness`, `threshold` and `words`; with several processes it must be a name.
+        strictness, threshold, words: options of the detector, only with a name.
+        language: BCP 47 tag of rows that have none, or None to detect it.
+        columns: mapping from sample field to column, such as `{"response": "reply"}`, as in `read`.
+        batch_size: maximum number of rows judged together; 1 returns each prediction as soon as its row is there.
+        processes: worker processes; 0 for one per core. A script then needs `if __name__ == "__main__":`.
+        progress: whether to show a progress bar on standard error.
+        on_error: what to do with an unreadable row: `stop` raises, `skip` returns it as `not_checked`.
 
     Returns:
-        An iterator of predictions, one a row. What cannot be judged comes as `not_checked`.
+        An iterator of predictions, one per row. Rows that cannot be judged are `not_checked`.
 
     Raises:
-        InputTypeError: a field of a row, or a row, has the wrong type; the message names both. It is a TypeError too,
-            and raised once the rows before it are done.
+        InputTypeError: a row or one of its fields has the wrong type; the message names both. It is also a TypeError,
+            and is raised after the predictions of the rows before it.
         InputError: a row lacks a field.
         UnknownNameError, UsageError: as for `detect`.
     """
@@ -288,9 +289,9 @@ def _judged(
 def _samples(
     rows: Iterable[Any], language: str | None, reading: Reading, failing: str | None
 ) -> Iterator[Sample | records.Prediction | Exception]:
-    """The rows as samples; what goes wrong comes in its place, so that the rows before it are judged first.
+    """The rows as samples; an error takes the place of its row, so that the rows before it are judged first.
 
-    With the name of a detector as `failing`, a row that cannot be read is its failed prediction, and ends nothing.
+    If `failing` is the name of a detector, an unreadable row becomes its failed prediction instead of an error.
     """
     try:
         for number, row in enumerate(_plain(rows)):
@@ -310,16 +311,16 @@ def _samples(
 
 
 def _plain(rows: Any) -> Iterator[Any]:
-    """Rows of a table, or of one table after another, as dictionaries; any other rows as they are."""
+    """Rows of one table or several as dictionaries; other rows unchanged."""
     if hasattr(rows, "lazy") and hasattr(rows, "collect"):  # a LazyFrame of polars
         rows = rows.collect()
     if hasattr(rows, "to_batches"):  # a Table of pyarrow
         rows = rows.to_batches()
     if hasattr(rows, "iter_rows"):  # polars
         yield from rows.iter_rows(named=True)
-    elif hasattr(rows, "to_pylist"):  # a RecordBatch of pyarrow, which else gives its columns
+    elif hasattr(rows, "to_pylist"):  # a RecordBatch of pyarrow; iterating over it gives columns
         yield from rows.to_pylist()
-    elif hasattr(rows, "itertuples"):  # pandas, which has NaN where nothing is
+    elif hasattr(rows, "itertuples"):  # pandas, which uses NaN for missing values
         names = [str(name) for name in rows.columns]
         for values in rows.itertuples(index=False, name=None):
             yield {name: plain_cell(value) for name, value in zip(names, values, strict=True)}
@@ -330,7 +331,7 @@ def _plain(rows: Any) -> Iterator[Any]:
 
 
 def plain_cell(value: Any) -> Any:
-    """A cell of a table as `plain_value`; lists lose what is missing in them."""
+    """A cell of a table as `plain_value`; missing values are dropped from lists."""
     value = plain_value(value)
     return [part for part in map(plain_cell, value) if part is not None] if isinstance(value, list) else value
 
@@ -339,7 +340,7 @@ _FIELDS = frozenset(Sample.__struct_fields__)
 
 
 def _tag(language: Any) -> Any:
-    """The tag of a language by any name; what is none stays as it is."""
+    """The tag of a language given by any name; an unknown name is returned unchanged."""
     return (language_tag(language) or language) if isinstance(language, str) else language
 
 
@@ -347,7 +348,7 @@ def _named(language: Any) -> Any:
     """The tag of the language that a caller names.
 
     Raises:
-        UnknownNameError: it is a word that names none; a tag of two or three letters is taken as it is.
+        UnknownNameError: the name is unknown; tags of two or three letters are accepted without a check.
     """
     tag = _tag(language)
     if isinstance(tag, str) and len(tag.partition("-")[0]) > _LONGEST_TAG:
@@ -365,7 +366,7 @@ def sample_from_row(
     reading: Reading | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> Sample:
-    """A row as a sample, under the names of `Sample` or any usual ones; `id_` is for a row without an id."""
+    """A row as a sample, with the field names of `Sample` or other common ones; `id_` is used if the row has no id."""
     if isinstance(row, Sample):
         return row
     if not isinstance(row, Mapping):
@@ -393,14 +394,14 @@ def sample_from_row(
 
 
 def _id_of(row: Any, id_: str) -> Any:
-    """The id of a row, and of one that has none the other."""
+    """The id of a row, or `id_` if it has none."""
     own = row.get("id") if isinstance(row, Mapping) else None
-    whole = type(own) is int or (isinstance(own, float) and own.is_integer())  # pandas makes 7.0 of 7
+    whole = type(own) is int or (isinstance(own, float) and own.is_integer())  # pandas turns 7 into 7.0
     return id_ if own is None else str(int(own)) if whole else own
 
 
 def _document_text(value: Any) -> Any:
-    """The text of a document of LangChain, LlamaIndex or Haystack; anything else as it is."""
+    """The text of a document of LangChain, LlamaIndex or Haystack; other values unchanged."""
     texts = (getattr(value, name, None) for name in ("page_content", "text", "content"))
     return next((text for text in texts if isinstance(text, str)), value)
 

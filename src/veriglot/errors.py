@@ -1,7 +1,7 @@
-"""The errors of Veriglot: what happened, what to do about it, whether a retry can help, and the exit code.
+"""The errors of Veriglot: what happened, what to do, whether a retry can help, and the exit code.
 
-Every error that a user can meet is a `VeriglotError`. Its message says what happened; its `remedy` says what to
-type or change. The command line prints both and leaves with `exit_code`.
+Every error for users is a `VeriglotError`. Its message says what happened; its `remedy` says what to type or
+change. The command line prints both and exits with `exit_code`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
     "UsageError",
     "VeriglotError",
     "WeightsError",
-    "needing",
+    "requires_extra",
 ]
 
 EXIT_FAILED = 1
@@ -39,13 +39,13 @@ EXIT_INTERRUPTED = 130
 
 
 class VeriglotError(Exception):
-    """Something went wrong that the user can act on.
+    """An error that the user can fix.
 
     Attributes:
         message: what happened, in one sentence.
-        remedy: what to do, in one sentence; empty when there is nothing to add.
-        retryable: whether the same call may succeed later, unchanged.
-        exit_code: what the command line exits with.
+        remedy: what to do, in one sentence; may be empty.
+        retryable: whether the same call may succeed later.
+        exit_code: exit code of the command line.
     """
 
     retryable: bool = False
@@ -71,7 +71,7 @@ class UsageError(VeriglotError):
 
 
 class UnknownNameError(UsageError):
-    """A name that is not in a table; the message offers its new name, or else the nearest names that are."""
+    """An unknown name; the message suggests its new name or the most similar known names."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, renamed: str | None = None) -> None:
         known = sorted(known)
@@ -81,7 +81,7 @@ class UnknownNameError(UsageError):
 
 
 class MissingExtraError(UsageError):
-    """A part of Veriglot that needs packages which are not installed."""
+    """A part of Veriglot needs packages that are not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs packages that are not installed.", f"Type: pip install 'veriglot[{extra}]'")
@@ -89,11 +89,11 @@ class MissingExtraError(UsageError):
 
 
 @contextmanager
-def needing(what: str, extra: str) -> Iterator[None]:
-    """Where packages of an extra are imported, without which there is no `what`.
+def requires_extra(what: str, extra: str) -> Iterator[None]:
+    """Context for importing the packages of an extra, which `what` needs.
 
     Raises:
-        MissingExtraError: one is not installed.
+        MissingExtraError: a package is not installed.
     """
     try:
         yield
@@ -110,10 +110,10 @@ _UNREADABLE = {
 
 
 class InputError(VeriglotError):
-    """Input that cannot be read as what it should be, with the place where it stands.
+    """Invalid input, with its position.
 
     Attributes:
-        path: the file, or None where the input had no name.
+        path: the file, or None if the input had no name.
         line: the line (or row) in the file, counted from 1, or None.
         field: the path of the field inside the record, such as `annotations[0].spans[2].end`, or None.
     """
@@ -136,7 +136,7 @@ class InputError(VeriglotError):
 
     @classmethod
     def of(cls, error: OSError, path: object, remedy: str = "") -> InputError:
-        """The error of a file that the system does not let us read."""
+        """The error for a file that the operating system cannot read."""
         reason, usual = _UNREADABLE.get(type(error)) or (f"it cannot be read: {error.strerror or error}", "")
         if isinstance(error, FileNotFoundError):
             file = Path(str(path))
@@ -146,7 +146,7 @@ class InputError(VeriglotError):
         return cls(reason, remedy or usual, path=str(path))
 
     def at(self, *, path: str | None = None, line: int | None = None, field: str | None = None) -> InputError:
-        """The same error with the parts of its place that were not known where it was raised."""
+        """The same error with the parts of the position that it lacked."""
         kind = InputTypeError if isinstance(self, InputTypeError) else InputError
         return kind(
             self.detail,
@@ -158,11 +158,11 @@ class InputError(VeriglotError):
 
 
 class InputTypeError(InputError, TypeError):
-    """A field that holds a value of the wrong type, such as a number where a text belongs."""
+    """A field with a value of the wrong type, such as a number instead of a text."""
 
 
 class NotChecked(VeriglotError):  # noqa: N818  the verdict's own word
-    """Spans were asked for of a response that was not checked: no spans would read as clean."""
+    """Spans were requested for a response that was not checked; an empty list would look like a clean response."""
 
 
 class WeightsError(VeriglotError):

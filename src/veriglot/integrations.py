@@ -1,9 +1,9 @@
-"""Veriglot in other packages' pipelines: one name for each place where text is checked.
+"""Adapters for other packages' pipelines: one name for each point where text is checked.
 
-Every adapter judges with `veriglot.detect` and takes its keyword arguments `detector`, `strictness` and `language`.
-What was not checked passes nowhere for supported. A package is imported when its adapter is made, as its base classes
-take seconds to load; annotations are not deferred, because Haystack, pydantic and dataclasses read them as they make
-a class.
+Every adapter judges with `veriglot.detect` and takes its keyword arguments `detector`, `strictness` and `language`. An
+unchecked response never counts as supported. A package is imported only when its adapter is created, because its base
+classes take seconds to load; annotations are not deferred, because Haystack, pydantic and dataclasses read them when a
+class is created.
 
 >>> from veriglot.integrations import detect_batch
 >>> detect_batch({"response": ["It opened in 1907."], "evidence": ["It opened in 1879."]})["veriglot_verdict"]
@@ -42,7 +42,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The classes, where pickles and saved pipelines look for them."""
+    """The classes, for pickles and saved pipelines that import them by name."""
     makers = {
         "LlamaIndexEvaluator": _llama_index,
         "RagasMetric": _ragas,
@@ -57,7 +57,7 @@ def __getattr__(name: str) -> Any:
 
 @contextmanager
 def _needing(package: str) -> Iterator[None]:
-    """Where a package is imported that an adapter is for.
+    """Context for importing the package of an adapter.
 
     Raises:
         UsageError: it is not installed; the error says what to type.
@@ -71,10 +71,10 @@ def _needing(package: str) -> Iterator[None]:
 
 
 def texts_of(content: Any) -> list[str]:
-    """The texts of evidence in any of its usual forms: a text, a document, a node, a message, or a list of them.
+    """The texts of evidence in any usual form: a text, a document, a node, a message, or a list of them.
 
     Raises:
-        TypeError: something holds no text.
+        TypeError: an element has no text.
     """
     if content is None:
         return []
@@ -95,7 +95,7 @@ def texts_of(content: Any) -> list[str]:
 
 
 def _value_of(row: Mapping[str, Any], key: str) -> Any:
-    """What a dictionary or a table holds under `key`, or a UsageError that names its keys."""
+    """The value of `key` in a dictionary or table, or a UsageError that lists the keys."""
     if key not in row:
         raise UsageError(
             f"There is no {key!r} among {', '.join(map(repr, row))}.",
@@ -105,19 +105,19 @@ def _value_of(row: Mapping[str, Any], key: str) -> Any:
 
 
 def judge(response: Any, evidence: Any, question: Any = None, **options: Any) -> "veriglot.Prediction":
-    """`veriglot.detect` for texts in any form that `texts_of` knows; several parts of a response are joined."""
+    """`veriglot.detect` for texts in any form of `texts_of`; several parts of a response are joined."""
     asked = "\n".join(texts_of(question)) or None
     return veriglot.detect(texts_of(evidence), response="".join(texts_of(response)), question=asked, **options)
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    """The options, after they loaded a detector, which judged nothing: a wrong one is to be known before the work."""
+    """The options, after loading the detector with them once, so that wrong options fail before the work."""
     judge("", None, **options)
     return options
 
 
 class _Judging:
-    """What DeepEval copies, and Haystack saves, by the names in this signature."""
+    """Options by name, in a signature that DeepEval copies and Haystack saves."""
 
     def __init__(self, detector: str = "auto", strictness: str = "normal", language: str | None = None) -> None:
         self.detector = detector
@@ -130,13 +130,13 @@ def _options_of(holder: Any) -> dict[str, Any]:
 
 
 def explain(prediction: "veriglot.Prediction") -> str:
-    """The response with its spans in ⟦brackets⟧ and a line on each beneath, or why it was not checked."""
+    """The response with its spans in ⟦brackets⟧ and one line below for each, or why it was not checked."""
     spans, sample = prediction.get_spans(None), prediction.sample
     if spans is None:
         return f"not checked ({prediction.status}): {prediction.reason}"
     if not spans:
         return "The evidence supports the response."
-    assert sample is not None  # `detect` gives it
+    assert sample is not None  # `detect` sets it
     response, passages = sample.response, {passage.id: passage.text for passage in sample.evidence}
     marked, lines, reached = "", [], 0
     for span in spans:
@@ -155,12 +155,12 @@ def explain(prediction: "veriglot.Prediction") -> str:
 
 # Evaluators of LangSmith (LangChain's) and LlamaIndex, and metrics of Ragas and DeepEval.
 #
-# Of each response 1 is supported and 0 unsupported, so that a mean over responses is the share of supported ones. What
-# was not checked gets no score.
+# A supported response scores 1 and an unsupported one 0, so the mean over responses is the share of supported ones.
+# Unchecked responses have no score.
 
 
 def _grade(response: Any, evidence: Any, question: Any = None, **options: Any) -> tuple[str, float | None, str]:
-    """The verdict, its score (None where it was not checked), and the spans or the reason in words."""
+    """The verdict, its score (None if not checked), and the spans or the reason as text."""
     prediction = judge(response, evidence, question, **options)
     spans = prediction.get_spans(None)
     return str(prediction.verdict), None if spans is None else float(not spans), explain(prediction)
@@ -171,12 +171,12 @@ def langchain_evaluator(
 ) -> Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]:
     """An evaluator for `langsmith.evaluate`, which comes with LangChain.
 
-    Its score is 1 for a supported answer, 0 for an unsupported one and None for one that was not checked, with the
-    spans or the reason as comment.
+    Its score is 1 for a supported answer, 0 for an unsupported one and None for an unchecked one; the comment has the
+    spans or the reason.
 
     Args:
         response: key of the answer among the outputs.
-        evidence: key of what was retrieved, among the outputs or else among the inputs.
+        evidence: key of the retrieved passages, among the outputs or else among the inputs.
         options: as for `veriglot.detect`.
     """
 
@@ -191,7 +191,7 @@ def langchain_evaluator(
 
 
 def llama_index_evaluator(**options: Any) -> Any:
-    """An evaluator of LlamaIndex: it passes what the contexts support; what was not checked is an invalid result.
+    """An evaluator of LlamaIndex: it passes if the contexts support the response; an unchecked response is invalid.
 
     Args:
         options: as for `veriglot.detect`: `detector`, `strictness`, `language`.
@@ -232,11 +232,11 @@ def _llama_index() -> type:
 
 
 def ragas_metric(**options: Any) -> Any:
-    """A metric of Ragas, `groundedness`: 1 where the retrieved contexts support the response, else 0.
+    """A metric of Ragas, `groundedness`: 1 if the retrieved contexts support the response, else 0.
 
-    A response that was not checked raises NotChecked with the reason: `ragas.evaluate` logs it, leaves the row without
-    a score and out of the mean, or stops with `raise_exceptions=True`. For `ragas.experiment`, `await
-    metric.ascore(response, retrieved_contexts)` gives the value, then None, and the reason.
+    An unchecked response raises NotChecked with the reason: `ragas.evaluate` logs it and leaves the row without a score
+    and out of the mean, or stops with `raise_exceptions=True`. For `ragas.experiment`, `await metric.ascore(response,
+    retrieved_contexts)` returns the value (None if unchecked) and the reason.
 
     Args:
         options: as for `veriglot.detect`: `detector`, `strictness`, `language`.
@@ -281,9 +281,9 @@ def _ragas() -> type:
 
 
 def deepeval_metric(**options: Any) -> Any:
-    """A metric of DeepEval: 1 where the retrieval context, or else the context, supports the actual output; else 0.
+    """A metric of DeepEval: 1 if the retrieval context, or else the context, supports the actual output; else 0.
 
-    It passes at 1, with the spans as reason. A response that was not checked raises NotChecked with the reason.
+    It passes at 1, with the spans as reason. An unchecked response raises NotChecked with the reason.
 
     Args:
         options: as for `veriglot.detect`: `detector`, `strictness`, `language`.
@@ -305,7 +305,7 @@ def _deepeval() -> type:
         threshold = 1.0
 
         def measure(self, test_case: LLMTestCase, *_: Any, **__: Any) -> float:
-            retrieved = test_case.retrieval_context  # [] is a search without a result, None is no search
+            retrieved = test_case.retrieval_context  # []: a search without results; None: no search
             evidence = test_case.context if retrieved is None else retrieved
             verdict, self.score, self.reason = _grade(
                 test_case.actual_output, evidence, test_case.input, **_options_of(self)
@@ -336,13 +336,13 @@ def langchain_runnable(
     output: str = "grounding",
     **options: Any,
 ) -> Any:
-    """A Runnable of LangChain that adds to a dictionary what Veriglot says of it.
+    """A Runnable of LangChain that adds Veriglot's prediction to a dictionary.
 
     Args:
         response: key of the answer: a text or a message.
-        evidence: key of what was retrieved: texts, documents, or a list of them.
-        question: key of the question, if it is there.
-        output: key of the result, the prediction's dictionary; it has `spans` only where the answer was checked.
+        evidence: key of the retrieved passages: texts, documents, or a list of them.
+        question: key of the question, if there is one.
+        output: key of the result, the prediction as a dictionary; it has `spans` only if the answer was checked.
         options: as for `veriglot.detect`: `detector`, `strictness`, `language`.
 
     Raises:
@@ -369,10 +369,10 @@ def _with_prediction(
 
 
 def llama_index_postprocessor(drop: bool = False, **options: Any) -> Any:
-    """A node postprocessor of LlamaIndex that says how many words of an answer each node supports.
+    """A node postprocessor of LlamaIndex that counts how many words of an answer each node supports.
 
-    Give it the answer as the query, after it was synthesized: `postprocess_nodes(nodes, query_str=answer)`. Each node's
-    metadata gets `veriglot_words`, the count, or None where the answer was not checked; then no node drops.
+    Pass the answer as the query, after synthesis: `postprocess_nodes(nodes, query_str=answer)`. Each node's metadata
+    gets the count as `veriglot_words`, or None if the answer was not checked; then no node is dropped.
 
     Args:
         drop: whether nodes that support no word are dropped.
@@ -421,10 +421,10 @@ def _postprocessor() -> type:
 
 
 def haystack_checker(**options: Any) -> Any:
-    """A component of Haystack that gives each reply of a generator its verdict by the documents.
+    """A component of Haystack that checks each reply of a generator against the documents.
 
-    Its inputs are `replies`, `documents` and, if known, `query`; its outputs `replies`, unchanged, and in their order
-    `verdicts` and `predictions`.
+    Its inputs are `replies`, `documents` and, if known, `query`; its outputs are the unchanged `replies` and, in the
+    same order, `verdicts` and `predictions`.
 
     Args:
         options: as for `veriglot.detect`: `detector` (a name), `strictness`, `language`.
@@ -460,17 +460,17 @@ def _checker() -> type:
     return component(HaystackChecker)  # type: ignore[no-any-return]
 
 
-# In a running application: OpenAI's answers checked while they stream, and predictions as OpenTelemetry spans.
+# In a running application: check OpenAI's answers while they stream, and export predictions as OpenTelemetry spans.
 
 
 @dataclass(frozen=True)
 class CheckedSentence:
-    """A sentence of an answer that is still streaming.
+    """A sentence of an answer that is being streamed.
 
     Attributes:
-        text: the sentence, without the spaces around it.
-        start, end: its place in the answer, half-open in code points.
-        prediction: of the answer up to the end of this sentence; `sample.response` is that text.
+        text: the sentence, without surrounding spaces.
+        start, end: its range in the answer, half-open in code points.
+        prediction: for the answer up to the end of this sentence; `sample.response` is that text.
     """
 
     text: str
@@ -480,7 +480,7 @@ class CheckedSentence:
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """The unsupported spans of the sentence; their offsets count in the answer.
+        """The unsupported spans of the sentence; their offsets refer to the answer.
 
         Raises:
             NotChecked: it was not checked.
@@ -489,14 +489,14 @@ class CheckedSentence:
 
     @property
     def verdict(self) -> Verdict:
-        """`supported`, `unsupported` (a span lies in the sentence) or `not_checked`."""
+        """`supported`, `unsupported` (a span is in the sentence) or `not_checked`."""
         if self.prediction.verdict is Verdict.NOT_CHECKED:
             return Verdict.NOT_CHECKED
         return Verdict.UNSUPPORTED if self.spans else Verdict.SUPPORTED
 
 
 class _Answer:
-    """The text so far; judges it whenever a sentence is complete, which is when the next one begins."""
+    """The text so far; a sentence is complete and judged when the next one begins."""
 
     def __init__(self, evidence: Any, request: dict[str, Any], options: dict[str, Any]) -> None:
         if request.get("n", 1) not in (1, None):
@@ -507,7 +507,7 @@ class _Answer:
         self._reached = 0
 
     def add(self, chunk: Any) -> list[CheckedSentence]:
-        delta = chunk.choices[0].delta if chunk.choices else None  # some servers send a last chunk without one
+        delta = chunk.choices[0].delta if chunk.choices else None  # some servers send a last chunk without choices
         piece = delta.content if delta is not None else None
         self._text += piece or ""
         return self.checked(final=False) if piece else []
@@ -518,7 +518,7 @@ class _Answer:
         base, result = self._reached, []
         ranges = sentences(self._text[base:], self._options.get("language"))
         for start, end in ((base + start, base + end) for start, end in (ranges if final else ranges[:-1])):
-            # With the sentences before it: they show the language, and what a pronoun stands for.
+            # With the sentences before it: they give the language and resolve pronouns.
             prediction = judge(self._text[:end], self._evidence, **self._options)
             result.append(CheckedSentence(self._text[start:end], start, end, prediction))
             self._reached = end
@@ -526,7 +526,7 @@ class _Answer:
 
 
 class OpenAIChecker:
-    """A client of OpenAI's API, or of a server that speaks it, whose answers are checked sentence by sentence.
+    """A client of OpenAI's API, or of a compatible server, that checks answers sentence by sentence.
 
     >>> checker = OpenAIChecker(openai.OpenAI())  # doctest: +SKIP
     >>> for sentence in checker.stream(passages, model="gpt-4o", messages=messages):  # doctest: +SKIP
@@ -542,14 +542,14 @@ class OpenAIChecker:
         self._options = _checked(options)
 
     def stream(self, evidence: Any, **request: Any) -> Iterator[CheckedSentence]:
-        """Ask, and give each sentence with its verdict once it is complete.
+        """Send a request, and yield each sentence with its verdict as soon as it is complete.
 
         Args:
-            evidence: what was retrieved: texts or documents.
-            request: as for `client.chat.completions.create`; its `n` can only be 1.
+            evidence: the retrieved passages: texts or documents.
+            request: as for `client.chat.completions.create`; `n` must be 1.
 
-        Raises:
-            UsageError: `n` asks for several answers. Errors of the client are its own.
+            Raises:
+                UsageError: `n` is not 1. Errors of the client are passed on.
         """
         answer = _Answer(evidence, request, self._options)
         with self._client.chat.completions.create(**{**request, "stream": True}) as chunks:
@@ -569,15 +569,14 @@ class OpenAIChecker:
 
 
 def otel_attributes(prediction: "veriglot.Prediction", *, text: bool = False) -> dict[str, Any]:
-    """A prediction as attributes of an OpenTelemetry span, without text unless asked for.
+    """A prediction as attributes of an OpenTelemetry span; without texts unless requested.
 
     Args:
-        prediction: what `veriglot.detect` gave.
-        text: whether `veriglot.unsupported`, the marked texts, and `veriglot.reason` are among them.
+        prediction: the result of `veriglot.detect`.
+        text: whether to include `veriglot.unsupported` (the marked texts) and `veriglot.reason`.
 
     Returns:
-        `veriglot.verdict`, `.status`, `.detector`, `.language`, `.score` and `.spans` (how many), as far as they are
-        known.
+        `veriglot.verdict`, `.status`, `.detector`, `.language`, `.score` and `.spans` (their number), as far as known.
     """
     plain = prediction.to_dict()
     names = ("verdict", "status", "detector", "language", "score", *(["reason"] if text else []))
@@ -590,7 +589,7 @@ def otel_attributes(prediction: "veriglot.Prediction", *, text: bool = False) ->
 
 
 def traced_detect(evidence: Any, *, response: Any, text: bool = False, **options: Any) -> "veriglot.Prediction":
-    """`veriglot.detect` inside an OpenTelemetry span `veriglot.detect` that carries `otel_attributes`.
+    """`veriglot.detect` inside an OpenTelemetry span `veriglot.detect` with `otel_attributes`.
 
     Raises:
         UsageError: opentelemetry-api is not installed.
@@ -603,7 +602,7 @@ def traced_detect(evidence: Any, *, response: Any, text: bool = False, **options
     return prediction
 
 
-# Columns in, columns out: for `datasets.map`, and the accessor `df.veriglot` of pandas.
+# Columns in, columns out: for `datasets.map`, and for the accessor `df.veriglot` of pandas.
 
 
 def detect_batch(
@@ -617,15 +616,15 @@ def detect_batch(
 
     Args:
         batch: columns by name, such as a batch of datasets or a DataFrame.
-        response: the column of responses. A row without one is not checked, and says so.
-        evidence: the column of evidence: a text or several in each row, without those that are missing.
+        response: the column of responses. A row without a response is not checked.
+        evidence: the column of evidence: one text or several in each row; missing texts are ignored.
         question: the column of questions, if there is one.
         options: as for `veriglot.detect_many`: `detector`, `strictness`, `language`.
 
     Returns:
-        Columns in the order of the rows, whose types are the same in every batch: `veriglot_verdict`; `veriglot_score`,
-        NaN where the row was not checked; `veriglot_spans`, a JSON list, or `null` where the row was not checked;
-        `veriglot_reason`, why it was not, or nothing.
+        Columns in the order of the rows, with the same types in every batch: `veriglot_verdict`; `veriglot_score`,
+        NaN if the row was not checked; `veriglot_spans`, a JSON list, or `null` if it was not checked;
+        `veriglot_reason`, why it was not checked, or empty.
 
     Raises:
         UsageError: the table has no such column.
@@ -660,7 +659,7 @@ class _Accessor:
     ) -> Any:
         """The columns of `detect_batch` as a DataFrame with the same index: `df.join(df.veriglot.detect())`.
 
-        Where no column is given, they are recognised by their names, as by `veriglot.detect_many`.
+        Columns that are not given are recognised by their names, as in `veriglot.detect_many`.
         """
         if response is evidence is question is None and "response" not in self._frame:
             columns = _columns(veriglot.detect_many(self._frame, **options))
@@ -670,12 +669,12 @@ class _Accessor:
 
 
 def register_pandas() -> None:
-    """Give every DataFrame of pandas the accessor `df.veriglot`.
+    """Add the accessor `df.veriglot` to every DataFrame of pandas.
 
     Raises:
         UsageError: pandas is not installed.
     """
     with _needing("pandas"):
         import pandas
-    if getattr(pandas.DataFrame, "veriglot", None) is not _Accessor:  # a second call is no second registration
+    if getattr(pandas.DataFrame, "veriglot", None) is not _Accessor:  # register only once
         pandas.api.extensions.register_dataframe_accessor("veriglot")(_Accessor)

@@ -1,9 +1,9 @@
-"""Tables from a short name to a class, imported on use; third parties join by entry point.
+"""Registries that map a short name to a class, imported on first use; other packages add names by entry points.
 
-`Table("detector", "veriglot.detectors", {"grounding": Entry("veriglot.detectors.grounding.detector:Grounding")})`
-maps `grounding` to the class without importing it. A package that declares an entry point in the table's group adds a
-name; the names that Veriglot ships win. A name may take an argument after a colon: `hf:FOLDER` is the entry `hf`, with
-the folder as the option that the entry calls its `argument`.
+`Registry("detector", "veriglot.detectors", {"grounding": Entry("veriglot.detectors.grounding.detector:Grounding")})`
+maps `grounding` to the class without importing it. A package adds a name with an entry point in the registry's group;
+Veriglot's own names take precedence. A name may have an argument after a colon: `hf:FOLDER` is the entry `hf` with the
+folder as the option that the entry calls its `argument`.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ import msgspec
 
 from veriglot.errors import MissingExtraError, UnknownNameError, UsageError
 
-__all__ = ["Configured", "Entry", "Table", "packaged", "read_settings"]
+__all__ = ["Entry", "PickledByArguments", "Registry", "packaged", "read_settings"]
 
 T = TypeVar("T")
 
 
 def packaged(package: str, name: str, kind: type[T]) -> T:
-    """The data file of a package, JSON or TOML by its name, as `kind`."""
+    """A data file of a package (JSON or TOML by its name), decoded as `kind`."""
     data = files(package).joinpath(name).read_bytes()
     return msgspec.toml.decode(data, type=kind) if name.endswith(".toml") else msgspec.json.decode(data, type=kind)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a name leads.
+    """The target of a name.
 
     Attributes:
         target: `module:attribute`.
-        extra: what its imports need; None for the core.
-        summary: a line for people.
-        argument: the option that what stands after a colon in the name is given as; None where nothing may stand there.
+        extra: the extra that its imports need; None for the core.
+        summary: one line of description.
+        argument: the option that gets the text after a colon in the name; None if the name takes no argument.
     """
 
     target: str
@@ -50,14 +50,14 @@ class Entry:
     argument: str | None = None
 
 
-class Table:
-    """A lazy name table.
+class Registry:
+    """A registry with lazy imports.
 
     Args:
-        kind: what the names are, in messages ("detector").
-        group: the entry point group that third parties declare.
-        entries: the names that Veriglot ships.
-        renamed: names of earlier versions, each with the one of today.
+        kind: what the names stand for, in messages ("detector").
+        group: the entry point group for other packages.
+        entries: Veriglot's own names.
+        renamed: old name to new name.
     """
 
     def __init__(
@@ -70,15 +70,15 @@ class Table:
 
     @cached_property
     def _entries(self) -> dict[str, Entry]:
-        joined = {e.name: Entry(e.value, summary=f"from {e.value}") for e in entry_points(group=self.group)}
-        return joined | self._built_in
+        third_party = {e.name: Entry(e.value, summary=f"from {e.value}") for e in entry_points(group=self.group)}
+        return third_party | self._built_in
 
     def names(self) -> list[str]:
-        """Every known name, sorted."""
+        """All known names, sorted."""
         return sorted(self._entries)
 
-    def joined(self) -> list[dict[str, Any]]:
-        """What other packages add, by name: `name`, `target`, `package`, `hidden` where ours of the name is taken."""
+    def third_party(self) -> list[dict[str, Any]]:
+        """Names from other packages: `name`, `target`, `package`; `hidden` if Veriglot has the same name."""
         entries = [
             {
                 "name": entry.name,
@@ -91,21 +91,21 @@ class Table:
         return sorted(entries, key=lambda entry: (entry["name"], entry["package"]))
 
     def __contains__(self, name: str) -> bool:
-        """Whether `name` is known, with an argument or without."""
+        """Whether `name`, with or without an argument, is known."""
         head = self._entries.get(name.partition(":")[0])
         return name in self._entries or (head is not None and head.argument is not None)
 
     def entry(self, name: str) -> Entry:
-        """Where `name` leads, without importing it; an argument after a colon makes no difference.
+        """The entry of `name`, without importing it; an argument after a colon is ignored.
 
         Raises:
-            UnknownNameError: no such name; the error suggests the nearest.
+            UnknownNameError: no such name; the error suggests the most similar ones.
         """
         return self._parted(name)[0]
 
     def _parted(self, name: str) -> tuple[Entry, str]:
-        """The entry, and what stands after the colon of a name with an argument, or nothing."""
-        if name in self._entries:  # another package's name may hold a colon
+        """The entry, and the argument after the colon; empty if there is none."""
+        if name in self._entries:  # names of other packages may contain a colon
             return self._entries[name], ""
         head, _, argument = name.partition(":")
         entry = self._entries.get(head)
@@ -114,12 +114,12 @@ class Table:
         return entry, argument
 
     def load(self, name: str) -> Any:
-        """Import and return what `name` stands for.
+        """Import and return the target of `name`.
 
         Raises:
             UnknownNameError: no such name.
             MissingExtraError: its imports are not installed.
-            UsageError: a third party's entry point that leads nowhere.
+            UsageError: another package's entry point has no valid target.
         """
         entry = self.entry(name)
         module, _, attribute = entry.target.partition(":")
@@ -136,13 +136,13 @@ class Table:
             raise UsageError(f"The {self.kind} {name!r} leads to {entry.target}, which does not exist.") from error
 
     def make(self, name: str, **options: Any) -> Any:
-        """Call what `name` stands for, with options that it has.
+        """Call the target of `name` with options.
 
         Raises:
-            UnknownNameError: no such name, or no such option; the error suggests the nearest.
+            UnknownNameError: no such name or option; the error suggests the most similar ones.
             MissingExtraError: its imports are not installed.
-            UsageError: an option without a default that was not given, one given both by itself and in the name, or
-                a value of another kind than the option is annotated with: no number, no table, not true or false.
+            UsageError: a required option is missing, an option is given twice (by itself and in the name), or a value
+                does not have the annotated type of its option (number, table, true or false).
         """
         entry, argument = self._parted(name)
         if argument and entry.argument is not None:
@@ -182,7 +182,7 @@ class Table:
 
 
 def _expected_kind(parameter: inspect.Parameter, value: Any) -> str:
-    """What the value of an option should have been, in words; empty where it fits, or where nothing says so."""
+    """The expected type of an option, in words; empty if the value fits or the option has no annotation."""
     if isinstance(parameter.default, bool):
         return "" if isinstance(value, bool) else "true or false"
     annotation = parameter.annotation
@@ -200,18 +200,18 @@ def _expected_kind(parameter: inspect.Parameter, value: Any) -> str:
 def read_settings(
     settings: Sequence[str], *, option: str = "--set", own: frozenset[str] = frozenset()
 ) -> dict[str, Any]:
-    """Options given as `NAME=VALUE`.
+    """Parse options given as `NAME=VALUE`.
 
-    A value is read as TOML (`true`, `false`, a number, a list, a text in quotes), then as JSON (an object, `null`); all
-    else is text.
+    A value is parsed as TOML (`true`, `false`, a number, a list, a text in quotes), then as JSON (an object, `null`);
+    anything else is a text.
 
     Args:
-        settings: as they were typed.
-        option: of the command line that gave them, for messages.
-        own: names that have an option of their own there.
+        settings: as typed.
+        option: the command line option they come from, for messages.
+        own: names with a command line option of their own.
 
-    Raises:
-        UsageError: there is no `=`, a name is no name, or is given twice.
+        Raises:
+            UsageError: `=` is missing, or a name is invalid or given twice.
     """
     result: dict[str, Any] = {}
     for setting in settings:
@@ -238,11 +238,11 @@ def _setting_value(text: str) -> Any:
         except msgspec.DecodeError:
             return text
     plain = isinstance(table["value"], bool | int | float | str | list) and len(table) == 1
-    return table["value"] if plain and "#" not in text else text  # neither a date nor a comment is meant
+    return table["value"] if plain and "#" not in text else text  # dates and comments stay text
 
 
-class Configured:
-    """What pickles as its class and the arguments that it was made with: another process loads its model anew."""
+class PickledByArguments:
+    """Pickles as its class and constructor arguments, so that another process loads its model again."""
 
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]
 

@@ -1,7 +1,7 @@
-"""Tests that fail where the evidence does not support a response: `assert_grounded`, and a plug-in of pytest.
+"""Tests that fail if the evidence does not support a response: `assert_grounded`, and a pytest plug-in.
 
-The plug-in loads by itself and gives the fixture `grounded`, which is `assert_grounded` with the detector and the
-strictness that the settings `veriglot_detector` and `veriglot_strictness` of pytest name.
+The plug-in loads automatically. Its fixture `grounded` is `assert_grounded` with the detector and strictness of the
+pytest settings `veriglot_detector` and `veriglot_strictness`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ try:
     import pytest
 
     _fixture: Any = pytest.fixture(scope="session")
-except ModuleNotFoundError:  # assert_grounded works under unittest, too
+except ModuleNotFoundError:  # assert_grounded works with unittest, too
 
     def _fixture(function: Any) -> Any:
         return function
 
 
-__all__ = ()  # `veriglot` offers assert_grounded
+__all__ = ()  # `veriglot` exports assert_grounded
 
 
 def assert_grounded(
@@ -39,27 +39,27 @@ def assert_grounded(
     detector: Any = "auto",
     strictness: str = "normal",
 ) -> veriglot.Prediction:
-    """Fail unless the response was checked and holds at most `max_unsupported` unsupported spans.
+    """Fail unless the response was checked and has at most `max_unsupported` unsupported spans.
 
     Args:
-        response: a text, or an object that holds it, such as a message of LangChain.
-        evidence: a text, several, or documents; support by any of them is support.
-        max_unsupported: spans that may be marked; 0 or more.
-        question: what was asked, if known.
-        language: BCP 47 tag of the response, or None to have it detected.
+        response: a text, or an object with a text, such as a message of LangChain.
+        evidence: a text, several, or documents; support by any of them counts.
+        max_unsupported: maximum number of unsupported spans; 0 or more.
+        question: the question, if known.
+        language: BCP 47 tag of the response, or None to detect it.
         detector: as for `veriglot.detect`, like `strictness`.
 
     Returns:
         The prediction, for further assertions.
 
     Raises:
-        AssertionError: more spans are unsupported, or the response was not checked; with the text, spans and reason.
+        AssertionError: too many spans, or the response was not checked; with the text, spans and reason.
         UsageError: `max_unsupported` is negative.
     """
     from veriglot.integrations import explain, judge
 
     __tracebackhide__ = True
-    if not max_unsupported >= 0:  # NaN is no number of spans either
+    if not max_unsupported >= 0:  # also refuses NaN
         raise UsageError(f"max_unsupported is a number of spans from 0, but {max_unsupported} was given.")
     options = {"language": language, "detector": detector, "strictness": strictness}
     prediction = judge(response, evidence, question, **options)
@@ -81,6 +81,6 @@ def pytest_addoption(parser: Any) -> None:
 
 @_fixture
 def grounded(request: Any) -> Callable[..., veriglot.Prediction]:
-    """`veriglot.assert_grounded`, with the detector and the strictness of pytest's settings."""
+    """`veriglot.assert_grounded` with the detector and strictness of pytest's settings."""
     config = request.config
     return partial(assert_grounded, **{key: config.getini(f"veriglot_{key}") for key in ("detector", "strictness")})

@@ -1,4 +1,4 @@
-"""Where a figure comes from: content hashes, versions and the one-line signature that a paper can cite."""
+"""Provenance of results: content hashes, versions and the one-line signature for papers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NO_WEIGHTS = {".md", ".png", ".jpg", ".lock"}
 
 
 def file_sha256(path: str | Path) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal, read in blocks."""
+    """SHA-256 of a file, in hexadecimal; the file is read in blocks."""
     hasher = hashlib.sha256()
     with Path(path).open("rb") as file:
         while block := file.read(_BLOCK):
@@ -27,7 +27,7 @@ def file_sha256(path: str | Path) -> str:
 
 
 def digest(parts: Iterable[str | bytes]) -> str:
-    """SHA-256 of a sequence of texts, in hexadecimal. Each part is framed by its length, so joins cannot collide."""
+    """SHA-256 of a sequence of texts, in hexadecimal. Each part is prefixed with its length, to prevent collisions."""
     hasher = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
@@ -37,17 +37,18 @@ def digest(parts: Iterable[str | bytes]) -> str:
 
 
 def checkpoint_revision(model: str | Path, config: Any = None) -> str:
-    """Which model it is: the commit of one from the hub, otherwise a hash of its file, or of those below its folder.
+    """Revision of a model: the commit if it is from the hub, otherwise a hash of its file or of the files in its
+    folder.
 
-    The whole of the weights is read for it, which takes about as long as loading them: a hash of less could take a
-    fine-tuned model for its parent.
+    It reads all weights, which takes about as long as loading them: a partial hash could confuse a fine-tuned model
+    with its base model.
 
     Args:
         model: a folder, a file, or a name on the hub.
-        config: the model's configuration, which holds the commit where there is one.
+        config: the model's configuration, which may contain the commit.
 
     Returns:
-        16 hexadecimal digits or a commit; `unknown` where there is neither.
+        16 hexadecimal digits or a commit; `unknown` if there is neither.
     """
     folder = Path(model)
     if folder.is_file():
@@ -55,7 +56,7 @@ def checkpoint_revision(model: str | Path, config: Any = None) -> str:
     if not folder.is_dir():
         return str(getattr(config, "_commit_hash", None) or "unknown")
     parts = []
-    for path in sorted(folder.rglob("*")):  # documentation and hidden folders are left out
+    for path in sorted(folder.rglob("*")):  # without documentation and hidden folders
         name = path.relative_to(folder)
         hidden = any(part.startswith(".") for part in name.parent.parts)
         if path.is_file() and path.suffix not in _NO_WEIGHTS and not hidden:
@@ -64,16 +65,16 @@ def checkpoint_revision(model: str | Path, config: Any = None) -> str:
 
 
 def signature(**parts: object) -> str:
-    """One stable line `key:value|key:value`, in the order given; None is left out.
+    """One stable line `key:value|key:value`, in the given order, without None values.
 
-    Floats are written in shortest form, so equal settings give equal lines. The separators inside a value are
-    replaced, so that a line always splits back into its parts.
+    Floats have their shortest form, so equal settings give equal lines. Separators inside values are replaced, so every
+    line can be split into its parts.
     """
     return "|".join(f"{key}:{_plain(value)}" for key, value in parts.items() if value is not None)
 
 
 def stated_threshold(line: str | None) -> float | None:
-    """The threshold that a signature states, from 0 to 1; None where it states none."""
+    """The threshold in a signature, from 0 to 1; None if there is none."""
     stated = dict(part.partition(":")[::2] for part in (line or "").split("|")).get("threshold", "")
     try:
         threshold = float(stated)

@@ -9,7 +9,7 @@ import msgspec
 
 from veriglot.detectors.grounding.detector import Grounding
 from veriglot.detectors.registry import DETECTORS
-from veriglot.plugins import Configured, Entry
+from veriglot.plugins import Entry, PickledByArguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from veriglot.records import Prediction, Sample
 
 
-class StandIn(Configured):
+class StandIn(PickledByArguments):
     """Takes the reader's options; its weights are those of `grounding`."""
 
     taxonomy = Grounding.taxonomy

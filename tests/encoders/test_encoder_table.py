@@ -7,7 +7,7 @@ import pytest
 from programs import printed
 from veriglot.encoders.base import ENCODERS, load_encoder, measured_in, strength_among
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.plugins import Entry, Table
+from veriglot.plugins import Entry, Registry
 from veriglot.records.languages import get_language
 
 
@@ -52,7 +52,7 @@ class Loose:
 
 
 def test_an_encoder_may_take_any_option() -> None:
-    table = Table("encoder", "no.such.group", {"loose": Entry(f"{__name__}:Loose", summary="")})
+    table = Registry("encoder", "no.such.group", {"loose": Entry(f"{__name__}:Loose", summary="")})
     assert table.make("loose", path="a", b=1).given == {"path": "a", "b": 1}
     with pytest.raises(UsageError, match="needs the option 'path'"):
         table.make("loose", b=1)

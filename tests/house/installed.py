@@ -14,7 +14,7 @@ from typing import Any
 
 import veriglot
 from veriglot.pipeline.companion_engines import ENGINES
-from veriglot.plugins import Table
+from veriglot.plugins import Registry
 
 ROOT = Path(veriglot.__file__).parent
 
@@ -55,7 +55,7 @@ def data_files() -> list[str]:
 
 def targets(loaded: list[Any]) -> tuple[int, list[str]]:
     """How many names the tables have, and those that lead nowhere."""
-    tables = {id(value): value for module in loaded for value in vars(module).values() if isinstance(value, Table)}
+    tables = {id(value): value for module in loaded for value in vars(module).values() if isinstance(value, Registry)}
     names = [(table, name) for table in tables.values() for name in table.names()]
     broken = []
     for table, name in names:

@@ -8,7 +8,7 @@ import pytest
 
 from veriglot.cli.detectors import detector_recipe
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.plugins import Entry, Table, read_settings
+from veriglot.plugins import Entry, Registry, read_settings
 
 
 class Kept:
@@ -22,7 +22,7 @@ class Plain:
     """Takes nothing."""
 
 
-TABLE = Table(
+TABLE = Registry(
     "thing",
     "no.such.group",
     {"kept": Entry(f"{__name__}:Kept", argument="model"), "plain": Entry(f"{__name__}:Plain")},

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from veriglot.errors import UsageError, WeightsError
-from veriglot.hub.checkpoints import checkpoint, hub_options, loading, positions
+from veriglot.hub.checkpoints import checkpoint, hub_options, loading, max_positions
 from veriglot.hub.registry import MissingWeightsError
 
 if TYPE_CHECKING:
@@ -68,10 +68,10 @@ def test_positions_are_the_least_of_what_is_said() -> None:
     roberta = SimpleNamespace(
         config=SimpleNamespace(max_position_embeddings=514), base_model=SimpleNamespace(embeddings=table)
     )
-    assert positions(endless, bert) == 512
-    assert positions(endless, roberta) == 512
-    assert positions(SimpleNamespace(model_max_length=128), roberta) == 128
-    assert positions(endless, SimpleNamespace(config=SimpleNamespace())) is None
+    assert max_positions(endless, bert) == 512
+    assert max_positions(endless, roberta) == 512
+    assert max_positions(SimpleNamespace(model_max_length=128), roberta) == 128
+    assert max_positions(endless, SimpleNamespace(config=SimpleNamespace())) is None
 
 
 def test_devices() -> None:

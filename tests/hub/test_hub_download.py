@@ -11,7 +11,7 @@ from own_registry import content
 from veriglot.errors import WeightsError
 from veriglot.hub import cache
 from veriglot.hub import registry as hub_registry
-from veriglot.hub.cache import Arrivals, PlaceError, fetch_urls
+from veriglot.hub.cache import ModelDownload, SourceError, fetch_urls
 from veriglot.hub.registry import LocalCopy
 
 if TYPE_CHECKING:
@@ -62,10 +62,10 @@ def test_a_server_that_keeps_failing_is_given_up_and_the_next_call_goes_on(
 ) -> None:
     monkeypatch.setattr(cache, "_PAUSES", (0, 0, 0, 0))
     server.cut[PATH] = [150_000, 10, 10, 10, 10]
-    arrivals = Arrivals(
+    arrivals = ModelDownload(
         hub_registry.model("own"), LocalCopy(hub_registry.model("own")).incoming, lambda held, total: None
     )
-    with pytest.raises(PlaceError, match=r"150,040 of 400,000 bytes are here and are kept") as caught:
+    with pytest.raises(SourceError, match=r"150,040 of 400,000 bytes are here and are kept") as caught:
         fetch_urls(arrivals, lambda file: server.url + PATH)
     assert caught.value.retryable
     assert kept(folder) == 150_040
@@ -129,14 +129,14 @@ def test_a_silent_connection_is_given_up_and_the_rest_asked_for(
 ) -> None:
     monkeypatch.setattr(cache, "_SECONDS", 0.4)
     server.stall[PATH] = 3.0
-    arrivals = Arrivals(hub_registry.model("own"), tmp_path / "incoming", lambda held, total: None)
+    arrivals = ModelDownload(hub_registry.model("own"), tmp_path / "incoming", lambda held, total: None)
     fetch_urls(arrivals, lambda file: server.url + PATH)
     assert not arrivals.missing()
     assert [one.range for one in server.bodies(PATH)] == [None, "bytes=200000-"]
 
 
 def test_a_key_is_not_sent_on(server: FileServer, tmp_path: Path) -> None:
-    arrivals = Arrivals(hub_registry.model("own"), tmp_path / "incoming", lambda held, total: None)
+    arrivals = ModelDownload(hub_registry.model("own"), tmp_path / "incoming", lambda held, total: None)
     with FileServer() as other:
         other.put("/elsewhere", DATA)
         server.moved[PATH] = f"{other.url}/elsewhere"
@@ -146,8 +146,8 @@ def test_a_key_is_not_sent_on(server: FileServer, tmp_path: Path) -> None:
 
 
 def test_only_addresses_of_the_web(tmp_path: Path) -> None:
-    arrivals = Arrivals(hub_registry.model("own"), tmp_path / "incoming", lambda held, total: None)
-    with pytest.raises(PlaceError, match="is not an address of the web"):
+    arrivals = ModelDownload(hub_registry.model("own"), tmp_path / "incoming", lambda held, total: None)
+    with pytest.raises(SourceError, match="is not an address of the web"):
         fetch_urls(arrivals, lambda file: "file:///etc/hostname")
 
 

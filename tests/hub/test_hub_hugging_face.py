@@ -11,7 +11,7 @@ from own_registry import content
 from veriglot.errors import WeightsError
 from veriglot.hub import cache
 from veriglot.hub import registry as hub_registry
-from veriglot.hub.cache import Arrivals, PlaceError, _fetch_hub
+from veriglot.hub.cache import ModelDownload, SourceError, _fetch_hub
 from veriglot.hub.registry import Hub
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ BASE = f"/team/encoder/resolve/{COMMIT}"
 
 
 @pytest.fixture
-def arrivals(registry: OwnRegistry, tmp_path: Path) -> Arrivals:
+def arrivals(registry: OwnRegistry, tmp_path: Path) -> ModelDownload:
     registry.add("own", {"model.onnx": DATA, "config.json": b"{}"})
-    return Arrivals(hub_registry.model("own"), tmp_path / "incoming", lambda held, total: None)
+    return ModelDownload(hub_registry.model("own"), tmp_path / "incoming", lambda held, total: None)
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def hub(server: FileServer, monkeypatch: pytest.MonkeyPatch) -> FileServer:
     return server
 
 
-def test_every_file_arrives(arrivals: Arrivals) -> None:
+def test_every_file_arrives(arrivals: ModelDownload) -> None:
     _fetch_hub(arrivals, PLACE)
     assert not arrivals.missing()
 
@@ -53,28 +53,28 @@ def test_the_whole_way_of_a_model(registry: OwnRegistry, folder: Path) -> None:
     assert not list(folder.rglob("*.part"))
 
 
-def test_a_key_is_shown_to_the_hub(arrivals: Arrivals, hub: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_is_shown_to_the_hub(arrivals: ModelDownload, hub: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_of_a_test")
     _fetch_hub(arrivals, PLACE)
     assert {one.headers.get("authorization") for one in hub.asked} == {"Bearer hf_of_a_test"}
 
 
-def test_what_was_cut_off_goes_on(arrivals: Arrivals, hub: FileServer) -> None:
+def test_what_was_cut_off_goes_on(arrivals: ModelDownload, hub: FileServer) -> None:
     hub.cut[f"{BASE}/onnx/model.onnx"] = [150_000]
     _fetch_hub(arrivals, PLACE)
     assert not arrivals.missing()
     assert len(hub.bodies(f"{BASE}/onnx/model.onnx")) == 2
 
 
-def test_wrong_bytes_are_refused(arrivals: Arrivals, hub: FileServer) -> None:
+def test_wrong_bytes_are_refused(arrivals: ModelDownload, hub: FileServer) -> None:
     hub.put(f"{BASE}/onnx/model.onnx", content(400_000, seed=1))
-    with pytest.raises(PlaceError, match="with the SHA-256"):
+    with pytest.raises(SourceError, match="with the SHA-256"):
         _fetch_hub(arrivals, PLACE)
     assert not list(arrivals.parts.rglob("*.part"))
 
 
-def test_a_repository_that_is_not_there(arrivals: Arrivals) -> None:
-    with pytest.raises(PlaceError, match="404") as caught:
+def test_a_repository_that_is_not_there(arrivals: ModelDownload) -> None:
+    with pytest.raises(SourceError, match="404") as caught:
         _fetch_hub(arrivals, Hub("team/none", COMMIT))
     assert not caught.value.retryable
 

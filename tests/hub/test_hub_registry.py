@@ -11,7 +11,7 @@ from own_registry import MIT, content
 
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.hub import registry as hub_registry
-from veriglot.hub.registry import Carrier, Local
+from veriglot.hub.registry import Local, PackageSource
 from veriglot.records.languages import get_language
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def test_shipped_entries_are_whole(model: hub_registry.Model) -> None:
     assert [get_language(tag).tag for tag in model.languages] == list(model.languages)
     for place in model.places:
         assert not isinstance(place, Local), "a path of ours is nobody else's"
-        if isinstance(place, Carrier):
+        if isinstance(place, PackageSource):
             assert set(place.members) == {file.name for file in model.files}
             assert place.licence.name
 

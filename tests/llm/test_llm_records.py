@@ -51,7 +51,7 @@ def test_a_setting_out_of_range_is_refused(setting: dict[str, Any]) -> None:
 
 
 def test_settings_over_a_preset() -> None:
-    merged = llm.Settings(temperature=0.1, extra={"a": 1}).over(llm.preset("mfava-llama-3"))
+    merged = llm.Settings(temperature=0.1, extra={"a": 1}).with_defaults(llm.preset("mfava-llama-3"))
     assert merged == llm.Settings(max_tokens=1024, temperature=0.1, top_p=0.9, do_sample=True, extra={"a": 1})
     with pytest.raises(msgspec.ValidationError, match="temprature"):
         msgspec.convert({"temprature": 1.0}, llm.Settings)

@@ -13,7 +13,7 @@ from word_absence import WordAbsence
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.reader import read_predictions, read_rows
 from veriglot.formats.writer import predictions_as_parquet
-from veriglot.pipeline.ray_engine import Pace, _Share, _Task, text_bytes
+from veriglot.pipeline.ray_engine import RunStats, _Share, _Task, text_bytes
 from veriglot.records import Prediction, Status, encode
 from veriglot.storage import parts
 from veriglot.storage.parts import Block, Outcome, Part, PartFolder, finished_parts
@@ -246,7 +246,7 @@ def test_a_sample_is_tried_three_times_and_the_last_time_alone(size: int) -> Non
 
 def test_pace_tells_rate_time_skew_failures_and_cost() -> None:
     now = [0.0]
-    pace = Pace(2, done_before=1_000, clock=lambda: now[0])
+    pace = RunStats(2, done_before=1_000, clock=lambda: now[0])
     failed = Outcome({"failed": 2}, {}, {"the detector raised ArithmeticError": 2})
     pace.add(Part("a", 1_000, 2_000, 1, failed, seconds=20.0), 1)
     now[0] = 30.0

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.records import Evidence, Pointer, Sample, from_mapping
-from veriglot.studio.layers import Borders, Layer, LayerSpan, LayerUnit
+from veriglot.studio.layers import CharBoundaries, Layer, LayerSpan, LayerUnit
 from veriglot.studio.project import Entries, Form, ProjectEntry, RatingEntry, TaskKind, form_of
 from veriglot.text.segmentation import clusters, grapheme_ends
 
@@ -61,7 +61,7 @@ def test_widening_gives_the_smallest_whole_characters(text: str, data: st.DataOb
     start = data.draw(st.integers(0, len(text) - 1))
     end = data.draw(st.integers(start + 1, len(text)))
     ends = [0, *grapheme_ends(text).tolist()]
-    wide = Borders.of(text).widened(start, end)
+    wide = CharBoundaries.of(text).widened(start, end)
     assert wide == (max(e for e in ends if e <= start), min(e for e in ends if e >= end))
 
 

@@ -11,7 +11,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from veriglot.cli.app import app
 from veriglot.studio import exam
-from veriglot.studio.adjudication import majority, settle
+from veriglot.studio.adjudication import majority_layer, settle
 from veriglot.studio.comparison import Comparison
 from veriglot.studio.dashboard import WorkedItem, measure_agreement, measure_pace, overview
 from veriglot.studio.layers import Layer, LayerUnit
@@ -222,9 +222,9 @@ def test_sentences_are_compared_one_by_one(store, make_project):
     assert compared.counts(wrong, wrong) == (1, 1, 1)
     assert compared.counts(said("unverified", "supported"), wrong) == (0, 1, 1)
     assert compared.similarity(said("contradicted", "unverified"), wrong) == 0.5
-    found = majority([wrong, wrong, said("unverified", "unverified")], project.form, sample)
+    found = majority_layer([wrong, wrong, said("unverified", "unverified")], project.form, sample)
     assert [unit.label for unit in found.units] == ["contradicted", "supported"]
-    assert majority([wrong, said("unverified", "supported")], project.form, sample) is None
+    assert majority_layer([wrong, said("unverified", "supported")], project.form, sample) is None
     by_language = {"de": [(compared, wrong, wrong)]}
     assert exam.measure(make_project(FACTS + "[exam]\n"), by_language, attempt=1).passed
 

@@ -19,7 +19,7 @@ from rule_rows import RULES, Team, spans, team
 from veriglot.studio.adjudication import adjudicate, disagreements, settle
 from veriglot.studio.assignment import apply_event, next_assignment, withdraw
 from veriglot.studio.dashboard import measure_agreement, overview
-from veriglot.studio.figures import Memory
+from veriglot.studio.figures import RowCache
 from veriglot.studio.layers import Layer
 from veriglot.studio.people import change
 from veriglot.studio.project import load
@@ -68,7 +68,7 @@ class Play:
         self.work = work
         work.items(4, batch=True, silver=LAYERS[2])
         work.items(3, batch=True)
-        self.memory = Memory(work.store, work.id)
+        self.memory = RowCache(work.store, work.id)
         work.items(3, role=ItemRole.CHECK, gold=LAYERS[1])
         self.people = [work.person() for _ in range(3)]
         self.people += [work.person(Role.REVIEWER), work.person(Role.REVIEWER), work.person(Role.LEAD)]

@@ -14,10 +14,10 @@ from veriglot.records import Pointer, Sample
 from veriglot.studio.adjudication import (
     adjudicate,
     adjudicate_next,
-    agreed,
     disagreements,
     settle,
     submissions_of,
+    unanimous_layer,
     votes_on,
 )
 from veriglot.studio.comparison import Comparison, gold_origins
@@ -177,7 +177,7 @@ def test_layers_are_equal_where_each_span_has_its_equal(rows, data):
     assert compared.differ(layers) != same
     assert not compared.differ([layers[0], layers[0]])
     if same:  # all that they mark is what both mark, and nothing of it is lost
-        gold = agreed(layers, FORM, sample)
+        gold = unanimous_layer(layers, FORM, sample)
         assert _same_by_hand([(span.start, span.end, span.type) for span in gold.spans], first)
         assert compared.similarity(*layers) == 1.0
 
@@ -411,9 +411,11 @@ def test_units_that_all_label_alike_keep_what_all_say_of_them(store, make_projec
     pointers = [Pointer("p", 0, 3), Pointer("p", 4, 7)]
     first = LayerUnit(start, end, label, (pointers[0],), flags, {label: 2})
     second = LayerUnit(start, end, label, (pointers[1],), flags[1:], {label: 2})
-    (unit,) = agreed([Layer(units=(first,)), Layer(units=(second,))], form, sample).units
+    (unit,) = unanimous_layer([Layer(units=(first,)), Layer(units=(second,))], form, sample).units
     assert unit == LayerUnit(start, end, label, tuple(pointers), ("b",), {label: 2})
     third = replace(second, counts={label: 3})
-    (unit,) = agreed([Layer(units=(first,)), Layer(units=(third,))], form, sample).units
+    (unit,) = unanimous_layer([Layer(units=(first,)), Layer(units=(third,))], form, sample).units
     assert unit == LayerUnit(start, end, label, tuple(pointers), ("b",))
-    assert agreed([Layer(units=(first,)), Layer(units=(replace(second, label=other),))], form, sample) == Layer()
+    assert (
+        unanimous_layer([Layer(units=(first,)), Layer(units=(replace(second, label=other),))], form, sample) == Layer()
+    )

@@ -1,4 +1,4 @@
-"""The command line. `main` is where it begins and where every error ends: message, remedy, exit code."""
+"""The command line. `main` runs a command and reports every error: message, remedy, exit code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-# Flags of `veriglot` that may stand anywhere on the command line, and what they are called.
+# Flags of `veriglot` that may be anywhere on the command line, with their names.
 _ANYWHERE = {"--debug": "debug", "--quiet": "quiet", "-q": "quiet", "--write-config": "write_config"}
 
 
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Args:
-        arguments: what stands after `veriglot` on the command line; None takes it from there.
+        arguments: the words after `veriglot` on the command line; None reads them from there.
 
     Returns:
         The exit code: 0 done, 1 failed, 2 wrong usage, 3 finished with failed rows, 4 a verdict over
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = {_ANYWHERE[word] for word in words[:end] if word in _ANYWHERE}
     words = [word for word in words[:end] if word not in _ANYWHERE] + words[end:]
     try:
-        from veriglot.cli.app import run  # here, so that Ctrl-C while it loads is met as well
+        from veriglot.cli.app import run  # imported here, so that Ctrl-C during the import is handled as well
 
         return run(words, flags)
     except (Exception, KeyboardInterrupt) as error:
@@ -43,16 +43,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _ended_by(error: BaseException) -> int:
-    """Say what ended a command; returns the exit code."""
+    """Print the error that ended a command; returns the exit code."""
     code, remedy = EXIT_FAILED, ""
     match error:
         case VeriglotError():
             code, message, remedy = error.exit_code, error.message, error.remedy
         case KeyboardInterrupt():
-            print(file=sys.stderr)  # after the ^C that the terminal shows
+            print(file=sys.stderr)  # after the terminal's ^C
             return EXIT_INTERRUPTED
-        case BrokenPipeError():  # whoever read our output has seen enough
-            # What is still buffered goes nowhere, or Python would complain of the pipe once more on its way out.
+        case BrokenPipeError():  # the reader of our output has closed the pipe
+            # Discard buffered output, or Python would report the broken pipe again at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return code
         case OSError():

@@ -1,4 +1,4 @@
-"""The verbs and how they are found. A verb's module is imported when that verb is called, or when help lists all."""
+"""The registry of verbs. A verb's module is imported when the verb is called, or when a help page lists all."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-WIDTH = 100  # columns of help pages, so that they read the same everywhere
+WIDTH = 100  # columns of help pages, so that they are the same everywhere
 
 
 VERBS = packaged(__package__, "verbs.toml", dict[str, str])
 
 
 class _Verbs(TyperGroup):
-    """A group that imports a command when it is asked for."""
+    """A group that imports a command on demand."""
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # the signature is typer's
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # typer's signature
         return list(VERBS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
@@ -42,13 +42,13 @@ class _Verbs(TyperGroup):
         return load_verb(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        """The list of verbs, from the table above: no verb is imported for it."""
+        """The list of verbs, from the table above, without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
 
 
 def load_verb(name: str) -> Any:
-    """The command of a verb, with its own verbs in `commands` where it has some."""
+    """The command of a verb, with its subcommands in `commands` if it has some."""
     module = import_module(f"veriglot.cli.{name}")
     if hasattr(module, "app"):
         verb = module.app
@@ -63,7 +63,7 @@ def load_verb(name: str) -> Any:
 app = typer.Typer(
     cls=_Verbs,
     no_args_is_help=True,
-    rich_markup_mode=None,  # rich pages take longer to load than a verb takes to run, and change with the terminal
+    rich_markup_mode=None,  # rich pages load longer than most commands run, and depend on the terminal
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH},
 )
 
@@ -81,7 +81,7 @@ def _root(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
     ),
-    # The others are taken out before typer sees them, in whatever place they stand.
+    # The other flags are removed before typer sees them, at any position.
     quiet: bool = typer.Option(
         False,
         "--quiet",
@@ -108,20 +108,20 @@ def run(arguments: list[str], flags: Collection[str] = ()) -> int:
     """Run one command and return its exit code.
 
     Args:
-        arguments: what stands after `veriglot`, without the flags.
-        flags: those of `veriglot` that are set: `quiet`, `write_config`.
+        arguments: the words after `veriglot`, without the flags.
+        flags: the flags of `veriglot` that are set: `quiet`, `write_config`.
 
     Raises:
-        VeriglotError: what went wrong, for `main` to show.
+        VeriglotError: for `main` to report.
     """
     command = get_command(app)
-    if "_VERIGLOT_COMPLETE" in os.environ:  # a shell asks for the words that may stand next
-        with suppress(VeriglotError):  # a word before it is wrong: there is nothing to suggest
+    if "_VERIGLOT_COMPLETE" in os.environ:  # a shell asks for completions
+        with suppress(VeriglotError):  # an earlier word is wrong: no completions
             command.main(arguments, prog_name="veriglot")
         return 0
     if "write_config" in flags:
         names = ["veriglot"]
-        for word in arguments:  # the first of them name the command
+        for word in arguments:  # the first words name the command
             if word.startswith("-") or not isinstance(command, TyperGroup):
                 break
             command = command.get_command(None, word)  # type: ignore[arg-type, assignment]
@@ -139,7 +139,7 @@ def run(arguments: list[str], flags: Collection[str] = ()) -> int:
     return code if isinstance(code, int) else 0
 
 
-_PLAIN = {  # what the type check says, and what a reader is told
+_PLAIN = {  # messages of the type check, and our plain versions
     "Value error, ": "",
     "Input should be a valid number, unable to parse string as a number": "a number is expected",
     "Input should be a valid integer, unable to parse string as an integer": "a whole number is expected",
@@ -148,12 +148,12 @@ _PLAIN = {  # what the type check says, and what a reader is told
 
 
 def _refuse(error: Any) -> int:
-    """Show what is wrong with the words on the command line."""
+    """Report invalid words on the command line."""
     context = getattr(error, "ctx", None)
     message = error.format_message()
     for typed, plain in _PLAIN.items():
         message = message.replace(typed, plain)
-    if not message or message.lstrip().startswith("Usage:"):  # help was asked for by giving nothing
+    if not message or message.lstrip().startswith("Usage:"):  # no arguments: the help page
         print(message, file=sys.stderr)
         return EXIT_USAGE
     print(f"veriglot: {message}", file=sys.stderr)

@@ -27,7 +27,7 @@ class _Bench(Verbs):
     """`veriglot bench gold.csv` is `veriglot bench run gold.csv`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put `run` before a path."""
+        """Insert `run` before a path."""
         path = Path(args[0]) if args and args[0] not in self.commands else None
         if path is not None and not str(path).startswith("-") and (path.suffix or path.exists()):
             args = ["run", *args]
@@ -86,7 +86,7 @@ def run(
     of_data = bench.is_dir() or bench.suffix != ".toml"
     if systems is not None and not of_data:
         raise UsageError(f"{bench} names its systems itself.", "Give --systems with labelled samples.")
-    bench = bench if bench.name else bench.resolve()  # the folder one is in has no name
+    bench = bench if bench.name else bench.resolve()  # `.` has no name
     names = parts(systems or "grounding,reader") if of_data else None
     config = load(bench, systems=names, limit=limit, columns=columns_from(columns))
     folder = Path(output) if output else bench.with_name(f"{bench.stem}-bench") if of_data else bench.with_suffix("")
@@ -107,7 +107,7 @@ def run(
         _write(results, "json", "-")
     else:
         render_bench(results, open_console())
-    # Cells that broke off or hold samples that failed; what is unavailable or unsupported is no failure.
+    # Interrupted cells, or cells with failed samples; unavailable or unsupported systems are not failures.
     cells = [
         f"{cell.system} on {cell.data}"
         for cell in results.cells
@@ -123,18 +123,18 @@ def run(
     return EXIT_ROWS_FAILED if failed else 0
 
 
-# Views in the folder of a run; what systems say where no data set has labels is no leaderboard.
+# Views in the folder of a run; without any labels there is no leaderboard.
 _RANKED = ("leaderboard.html", "leaderboard.md", "leaderboard.tex")
 _UNRANKED = ("answers.html", "answers.md")
 
 
 def render(results: BenchResults, folder: Path) -> None:
-    """Write every view into the folder of a run."""
+    """Write all views into the folder of a run."""
     from veriglot.report.bench import write_bench
     from veriglot.report.bench_tables import bench_tables
 
     names, stale = (_RANKED, _UNRANKED) if _ranks(results) else (_UNRANKED, _RANKED)
-    for name in stale:  # of a time when the data had labels, or had none
+    for name in stale:  # from a run where the data had labels, or had none
         (folder / name).unlink(missing_ok=True)
     write_bench(results, folder / names[0])
     for name, kind in zip(names[1:], ("markdown", "latex"), strict=False):
@@ -185,7 +185,7 @@ def statistics(
     if json:
         print_json(by_language)
         return
-    # One row a statistic, one column a language: there are more statistics than fit beside each other.
+    # One row per statistic, one column per language: there are more statistics than fit side by side.
     names = next(iter(by_language.values()), {})
     cells = [(name, *(_shown(row[name]) for row in by_language.values())) for name in names]
     Table("", ("", *by_language), cells).print()

@@ -1,10 +1,10 @@
-"""Commands made of functions, and the options of all of them, each declared once with one meaning.
+"""Commands from functions, and their options, each declared once with one meaning.
 
-A parameter of a command is what `options.toml` declares under its name: one called `seed` is the option `--seed`, one
-whose kind is `setting` stands in the TOML file that `--config` names. Where commands mean different things by a name,
-`parameters.toml` says what the parameter of a command, or of a group of options, is: an option, an argument or a
-setting; its `more` adds to a shared help what is a command's own. The default is said at the end where the help does
-not say it. A parameter whose type is a class of `Options` stands for all its fields.
+A parameter of a command is declared in `options.toml` under its name: `seed` is the option `--seed`; a parameter with
+the kind `setting` is read from the TOML file of `--config`. If a name has different meanings in different commands,
+`parameters.toml` declares the parameter of a command, or of a group of options: an option, an argument or a setting;
+its `more` adds command-specific text to a shared help. The default is appended to the help, unless the help has it. A
+parameter whose type is a class of `Options` stands for all its fields.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = ["Options", "command", "commented_toml", "new_app"]
 
 @dataclass(frozen=True)
 class _Declared:
-    """How a parameter is declared; one with `more` is the shared one of its name, and adds that to its help."""
+    """Declaration of a parameter; with `more`, it is the shared one of its name, with this text added to the help."""
 
     kind: Literal["option", "argument", "setting", "root"] = "option"
     help: str = ""
@@ -62,16 +62,16 @@ _PARAMETERS = packaged(__package__, "parameters.toml", dict[str, dict[str, dict[
 
 
 def _declared_by(owner: Callable[..., Any]) -> dict[str, _Declared]:
-    """What a command, or a class of options, declares itself."""
+    """The declarations of a command or of a class of options itself."""
     return _PARAMETERS.get(owner.__module__.rpartition(".")[2], {}).get(owner.__name__, {})
 
 
-# A value's type tells a reader nothing: INPUT, not INPUT <list[str]>.
+# The type of a value does not help users: INPUT, not INPUT <list[str]>.
 TyperArgument.display_type_rich = lambda self, ctx: None  # type: ignore[method-assign]  # noqa: ARG005
 
 
 class Verbs(TyperGroup):
-    """A group whose help gives the whole first sentence of each command; typer cuts them at one line."""
+    """A group whose help has the whole first sentence of each command, which typer would cut to one line."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The list of commands."""
@@ -82,13 +82,13 @@ class Verbs(TyperGroup):
 
 
 def new_app(group: type[TyperGroup] = Verbs) -> typer.Typer:
-    """A verb that has verbs of its own."""
+    """A verb with subcommands."""
     return typer.Typer(cls=group, add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 class Options:
-    """Base of groups of options: a frozen dataclass whose fields are parameters of a command, or further groups."""
+    """Base class of groups of options: a frozen dataclass, whose fields are parameters or further groups."""
 
     declared: ClassVar[dict[str, _Declared]] = {}
 
@@ -105,7 +105,7 @@ class _Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a command; `default` is `...` where it is required."""
+    """One parameter of a command; `default` is `...` if it is required."""
 
     name: str
     type: Any
@@ -120,12 +120,12 @@ class Parameter:
 
     @property
     def repeated(self) -> bool:
-        """Whether it takes several values."""
+        """Whether it accepts several values."""
         return "list[" in str(self.type) or "tuple[" in str(self.type)
 
     @property
     def help(self) -> str:
-        """Its help, with its default where it is an option."""
+        """Its help, with the default for an option."""
         shared = self.info.help.rstrip(".") if self.more[:1].islower() else self.info.help
         text = f"{shared} {self.more}".strip()
         if self.info.kind != "option" or self.default is ... or "Default: " in text:
@@ -137,7 +137,7 @@ class Parameter:
 def _parameters(
     names: Mapping[str, Any], hints: Mapping[str, Any], own: Mapping[str, _Declared]
 ) -> list[Parameter | _Group]:
-    """The parameters of these names and defaults; `own` are those declared beside them."""
+    """The parameters with these names and defaults; `own` are their local declarations."""
     return [_parameter(name, hints[name], default, own.get(name)) for name, default in names.items()]
 
 
@@ -170,7 +170,7 @@ def _arguments(nodes: list[Parameter | _Group], values: Mapping[str, Any]) -> di
     }
 
 
-# What reading says of --map, in a command that lacks it.
+# Replaces --map in messages of readers, in a command without it.
 _WITHOUT_MAP = (
     " (This command has no --map. Type `veriglot convert FILE --map ... -o NEW.jsonl` and give it NEW.jsonl;"
     ' or write columns = {PART = "COLUMN"} into the bench or study file.)'
@@ -178,9 +178,9 @@ _WITHOUT_MAP = (
 
 
 def command(function: Callable[..., int | None]) -> Callable[..., Any]:
-    """The function as typer takes it: groups taken apart, settings left to `--config`, the root's options put in.
+    """The function as typer needs it: groups expanded, settings moved to `--config`, the root's options added.
 
-    What it returns is the exit code.
+    Its return value is the exit code.
     """
     signature = inspect.signature(function).parameters
     hints = get_type_hints(function)
@@ -206,7 +206,7 @@ def command(function: Callable[..., int | None]) -> Callable[..., Any]:
                     f"Missing option --{parameter.key}.", f"Add it, or write {parameter.key} into the file of --config."
                 )
         try:
-            code = copy_context().run(function, **_arguments(nodes, values))  # prompts of its own end with it
+            code = copy_context().run(function, **_arguments(nodes, values))  # its context variables end with it
         except InputError as error:
             if re.search("--map|columns=", error.remedy) and "columns" not in values:
                 error.remedy += _WITHOUT_MAP
@@ -249,7 +249,7 @@ def _typer_parameter(parameter: Parameter, *, optional: bool) -> inspect.Paramet
 
 
 def _from_file(path: Path, flat: list[Parameter], context: typer.Context) -> dict[str, Any]:
-    """What a settings file gives, but for what stands on the command line."""
+    """The values of a settings file, except those given on the command line."""
     known = {parameter.key: parameter for parameter in flat if parameter.info.kind in {"option", "setting"}}
     values: dict[str, Any] = {}
     for key, value in read_toml(path, "settings file").items():
@@ -263,7 +263,7 @@ def _from_file(path: Path, flat: list[Parameter], context: typer.Context) -> dic
 
 
 def _checked(parameter: Parameter, value: Any, path: Path) -> Any:
-    """A value of the file as the type of its parameter; a list stands for names that options separate by commas."""
+    """A value of the file as the type of its parameter; a list replaces names that options separate by commas."""
     if isinstance(value, dict) and parameter.repeated:  # the table [columns]
         value = [f"{key}={each}" for key, each in value.items()]
     if isinstance(value, list) and not parameter.repeated:
@@ -280,7 +280,7 @@ def _checked(parameter: Parameter, value: Any, path: Path) -> Any:
 
 
 def commented_toml(name: str, function: object) -> str:
-    """A settings file of a command in which every line is a comment: each setting with its help and its default.
+    """A settings file of a command, all lines commented out: each setting with its help and its default.
 
     Raises:
         UsageError: the command takes no settings file.
@@ -294,7 +294,7 @@ def commented_toml(name: str, function: object) -> str:
 def _page(name: str, flat: list[Parameter]) -> Iterator[str]:
     yield f"# Settings of `{name}`, given by --config. Remove the # before what you set; the command line overrides it."
     given = [each for each in flat if each.info.kind in {"option", "setting"} and each.key != "json"]
-    for parameter in sorted(given, key=lambda each: isinstance(each.default, dict)):  # tables stand last in TOML
+    for parameter in sorted(given, key=lambda each: isinstance(each.default, dict)):  # tables come last in TOML
         yield from ("", *textwrap.wrap(parameter.help, 110, initial_indent="# ", subsequent_indent="# "))
         table = isinstance(parameter.default, dict)
         yield f"# [{parameter.key}]" if table else f"# {parameter.key} = {_toml_value(parameter)}"

@@ -1,4 +1,4 @@
-"""What commands print: lines and progress on standard error, JSON on standard output, an account of failed rows."""
+"""Output of commands: messages and progress on standard error, JSON on standard output, a report of failed rows."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ __all__ = ["Account", "Bar", "listed", "print_json", "say", "write_example"]
 
 
 def write_example(path: Path, package: str, name: str, *, then: str) -> None:
-    """Write a commented file that a package carries, and print its path; `then` is the command to type next.
+    """Write a commented file from a package, and print its path; `then` is the next command to type.
 
     Raises:
-        UsageError: there is a file already.
+        UsageError: the file exists.
     """
     from importlib.resources import files
 
@@ -47,10 +47,10 @@ def write_example(path: Path, package: str, name: str, *, then: str) -> None:
 
 
 class Guesses(logging.Handler):
-    """Says what reading took for what, each line once, though an input may be read twice.
+    """Prints how readers interpreted the input, each line once, even if an input is read twice.
 
     Args:
-        shown: whether to say anything.
+        shown: whether to print anything.
     """
 
     def __init__(self, *, shown: bool) -> None:
@@ -81,26 +81,26 @@ def print_json(data: Any) -> None:
 
 
 def listed(counts: Mapping[str, int]) -> str:
-    """Counts by name, those of a Counter by how many: `glued 3, empty 1`."""
+    """Counts by name, with the numbers of a Counter: `glued 3, empty 1`."""
     pairs = counts.most_common() if isinstance(counts, Counter) else counts.items()
     return ", ".join(f"{name} {count:,}" for name, count in pairs)
 
 
-_SHOWN = 5  # failed rows that are told one by one
+_SHOWN = 5  # maximum failed rows that are reported one by one
 _ALL_OF_THEM = "`veriglot convert FILE -o NEW.jsonl` writes all to NEW.jsonl.failed.jsonl"
-_FILES_SHOWN = 8  # files whose repairs are told one by one
-_LANGUAGES_SHOWN = 12  # languages whose shares are told
+_FILES_SHOWN = 8  # maximum files whose repairs are reported one by one
+_LANGUAGES_SHOWN = 12  # maximum languages whose shares are reported
 
 
 class Account:
-    """Counts rows by what became of them.
+    """Counts rows by their result.
 
     Attributes:
         tally: the counts.
 
     Args:
-        quiet: tell only of rows that failed and that no file keeps.
-        live: tell of each row that cannot be read, as a stream may have no end at which they would be counted.
+        quiet: report only failed rows that are not in any file.
+        live: report each unreadable row immediately, because a stream may never end.
     """
 
     def __init__(self, *, quiet: bool, live: bool = False) -> None:
@@ -114,7 +114,7 @@ class Account:
 
     @property
     def report(self) -> Report:
-        """Where reading counts its repairs."""
+        """The report in which readers count repairs."""
         if self._report is None:
             from veriglot.formats.base import Report
 
@@ -123,20 +123,20 @@ class Account:
 
     @property
     def exit_code(self) -> int:
-        """0, or 3 where a row could not be read or judged."""
+        """0, or 3 if a row could not be read or judged."""
         return EXIT_ROWS_FAILED if self.tally.failed or self.tally.statuses["failed"] else 0
 
     def warn(self, text: str) -> None:
-        """Say `text`, unless quiet."""
+        """Print `text`, unless quiet."""
         if not self._quiet:
             say(text)
 
     def add(self, prediction: Prediction) -> None:
-        """One more row with a prediction."""
+        """Count a row with a prediction."""
         self.tally.add(prediction)
 
     def add_failed(self, row: FailedRow, *, written: bool, where: str = "the file of failed rows") -> None:
-        """One more row that could not be read; `written` if a file holds it, and `where`."""
+        """Count an unreadable row; `written` if a file has it, and `where`."""
         self.tally.failed += 1
         self._reported += 1
         if self._quiet and written:
@@ -150,9 +150,9 @@ class Account:
     def samples(
         self, rows: Iterable[Sample | FailedRow], failures: Path | None = None, *, stop: bool = False
     ) -> Iterator[Sample]:
-        """The samples among rows; a row that cannot be read is counted, and kept in `failures`, or ends the run.
+        """The samples among rows; an unreadable row is counted, and stored in `failures`, or ends the run.
 
-        What an earlier run left in `failures` goes with the first row.
+        The first row replaces what an earlier run left in `failures`.
         """
         rows = iter(rows)
         first = list(islice(rows, 1))
@@ -171,11 +171,11 @@ class Account:
             self._listing = failures
 
     def take(self, tally: Tally, checkpoints: Sequence[Checkpoint], listing: Path | None = None) -> None:
-        """The counts of a whole run, what an earlier run did included; `listing` holds the failed rows of parts."""
+        """Add the counts of a whole run, with those of earlier runs; `listing` has the failed rows of parts."""
         self.tally, self._checkpoints, self._listing = tally, checkpoints, listing
 
     def close(self) -> int:
-        """Say what became of the rows; returns the exit code."""
+        """Report the results of the rows; returns the exit code."""
         from veriglot.detectors.registry import load_if_installed
 
         self._tell_repairs()
@@ -210,7 +210,7 @@ class Account:
 
     def _parts(self) -> Iterator[str]:
         statuses, checked = self.tally.statuses, self.tally.statuses["scored"]
-        if checked and self.tally.verdicts:  # an earlier version did not count what it marked
+        if checked and self.tally.verdicts:  # earlier versions did not count marked rows
             marked = self.tally.marked
             yield f"{checked:,} checked, {marked:,} of them marked ({marked / checked:.1%})"
         elif checked:

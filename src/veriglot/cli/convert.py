@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from veriglot.bench.predictions import PredictedLabels
 
 
-_NAMED = 3  # ids of samples or predictions that belong to nothing
+_NAMED = 3  # maximum ids in messages
 
 
 class ConvertOptions(Options):
@@ -47,7 +47,7 @@ class ConvertOptions(Options):
 
     @property
     def target(self) -> str:
-        """Where to write; `-` is standard output."""
+        """The output; `-` for standard output."""
         return self.output or "-"
 
 
@@ -77,7 +77,7 @@ def convert(options: ConvertOptions) -> int:
     if options.summary and target == "-":
         deque(samples, maxlen=0)
     else:
-        first = list(islice(samples, 1))  # where nothing can be read or joined, what stands in the output's place stays
+        first = list(islice(samples, 1))  # if nothing can be read or joined, an existing output is not replaced
         with Writer(target, format=options.to) as writer:
             for sample in chain(first, samples):
                 writer.write(sample)
@@ -95,7 +95,7 @@ def convert(options: ConvertOptions) -> int:
 
 
 def _samples(options: ConvertOptions, labels: PredictedLabels | None, account: Account) -> Iterator[Sample]:
-    """The samples; what cannot be read is kept, or ends the run."""
+    """The samples; unreadable rows are stored, or end the run."""
     rows = read_rows(
         options.source,
         format=options.format_,
@@ -114,7 +114,7 @@ def _samples(options: ConvertOptions, labels: PredictedLabels | None, account: A
 
 
 def _predicted_labels(path: str | None, annotator: str | None, taxonomy: str | None) -> PredictedLabels | None:
-    """The predictions of a file; None where none is named."""
+    """The predictions of a file; None if no file is given."""
     if path is None:
         for name, given in (("--predicted-by", annotator), ("--taxonomy", taxonomy)):
             if given is not None:
@@ -128,11 +128,11 @@ def _predicted_labels(path: str | None, annotator: str | None, taxonomy: str | N
 def _labelled_rows(
     rows: Iterable[Sample | FailedRow], labels: PredictedLabels, source: str
 ) -> Iterator[Sample | FailedRow]:
-    """The rows, samples with their predictions as annotations; one that these cannot belong to is a bad row.
+    """The rows, samples with their predictions as annotations; a sample that does not fit its prediction is a bad row.
 
-    Nothing is yielded before one of the predictions fits, so that what is written of the rows is not begun in vain.
+    Nothing is yielded before a prediction fits, so that no output is started in vain.
     """
-    labelled: list[Sample | FailedRow] = []  # at worst all rows: no more than the predictions, which are in memory too
+    labelled: list[Sample | FailedRow] = []  # maybe all rows: no more than the predictions, which are in memory too
     refused: InputError | None = None
     for row in rows:
         if isinstance(row, Sample):
@@ -155,7 +155,7 @@ def _labelled_rows(
 
 
 def _account_of(labels: PredictedLabels) -> Iterator[str]:
-    """What became of the predictions, a sentence each."""
+    """The results of the predictions, one sentence each."""
     yield (
         f"{count(labels.joined, 'sample')} got an annotation by {labels.annotator!r}"
         f" (kind model, taxonomy {labels.taxonomy})."

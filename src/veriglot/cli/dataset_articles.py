@@ -1,4 +1,4 @@
-"""`veriglot dataset articles` and `people`: the texts and the people that a study begins with."""
+"""`veriglot dataset articles` and `people`: the texts and the people for a study."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ __all__ = [
 
 
 class Wikimedia(Options):
-    """Which Wikipedias to ask, and how fast."""
+    """Which Wikipedias to call, and how fast."""
 
     contact: str | None = None
     rate: float | None = None
@@ -75,25 +75,25 @@ class Wikimedia(Options):
     fetched: str | None = None
 
     def answers(self, folder: Path) -> AnswerCache:
-        """What was fetched, in `folder` unless another is named."""
+        """Cached answers, in `folder` unless another is given."""
         return AnswerCache(Path(self.fetched) if self.fetched else folder)
 
     def pace(self, usual: float) -> float:
-        """The rate that was asked for, or the usual one."""
+        """The given rate, or the default."""
         return self.rate if self.rate is not None else usual
 
     def server(self, tag: str) -> str | None:
         """The address of a Wikipedia; None for Wikimedia's own.
 
         Raises:
-            UsageError: an address is for no Wikipedia, or holds a password.
+            UsageError: an address is not of a Wikipedia, or has a password.
         """
         by_tag, pattern = self._addresses
         return by_tag.get(tag) or (pattern.replace("{edition}", edition_of(tag)) if pattern is not None else None)
 
     @cached_property
     def _addresses(self) -> tuple[dict[str, str], str | None]:
-        """Addresses by tag, and the pattern of all others, where there is one."""
+        """Addresses by tag, and the pattern for all others, if there is one."""
         by_tag: dict[str, str] = {}
         pattern: str | None = None
         for server in self.wiki_servers:
@@ -111,20 +111,20 @@ class Wikimedia(Options):
         return by_tag, pattern
 
     def wikipedia(self, tag: str, stack: ExitStack, cache: AnswerCache) -> Wikipedia:
-        """The Wikipedia of a language, whose connections end with the stack."""
+        """The Wikipedia of a language; its connections are closed with the stack."""
         session = wikipedia_session(tag, contact=self.contact, server=self.server(tag), rate=self.pace(5.0))
         return Wikipedia(tag, stack.enter_context(session), cache=cache)
 
 
 class Wikidata(Wikimedia):
-    """Whom to ask for people, beside Wikipedias."""
+    """Servers for people, besides Wikipedias."""
 
     wikidata_server: str | None = None
     views_server: str | None = None
 
 
 class Popularity(Options):
-    """How people are found in Wikidata and drawn by how often they are read."""
+    """How people are selected in Wikidata and sampled by page views."""
 
     at_least: int | None = None
     candidates: int | None = None
@@ -134,7 +134,7 @@ class Popularity(Options):
     views_to: date = date(2023, 1, 1)
 
     def counted_in(self, languages: tuple[str, ...], usual: tuple[str, ...]) -> tuple[str, ...]:
-        """The languages of `languages` whose page views count, `usual` ones where none is named."""
+        """The languages of `languages` whose page views count; `usual` ones by default."""
         if self.views_in is None:
             return usual
         tags = () if self.views_in == "none" else language_tags(self.views_in)
@@ -292,10 +292,10 @@ def people(
 
 
 def read_people(path: Path) -> Iterator[Person]:
-    """The people of a file that `veriglot dataset people` wrote.
+    """The people in a file of `veriglot dataset people`.
 
     Raises:
-        InputError: the file is not one of people.
+        InputError: the file does not have people.
     """
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
@@ -310,7 +310,7 @@ def read_people(path: Path) -> Iterator[Person]:
 
 
 def articles_about(people: Sequence[str], language: str, *, warn: bool = False) -> tuple[str, ...]:
-    """The titles of articles about the people of files; `told` says how many have none in this language."""
+    """The titles of articles about the people of files; `warn` reports how many have none in this language."""
     titles: list[str] = []
     for path in people:
         persons = list(read_people(Path(path)))
@@ -322,7 +322,7 @@ def articles_about(people: Sequence[str], language: str, *, warn: bool = False) 
 
 
 class ArticleOrder(Record):
-    """Which articles are wanted; everything in it changes the output."""
+    """Specification of articles; every field changes the output."""
 
     language: str
     seed: int
@@ -343,17 +343,17 @@ class ArticleOrder(Record):
 
 
 def find_articles(order: ArticleOrder, wikimedia: Wikimedia, fetched: Path, *, quiet: bool) -> _Written:
-    """The articles of an order, with the account of the filters as `report`, and `warnings` in words.
+    """The articles of a specification, with the filters' statistics as `report`, and `warnings` in words.
 
     Args:
-        order: which articles.
-        wikimedia: which Wikipedias are asked.
-        fetched: the folder of their answers, unless it names another.
+        order: the specification.
+        wikimedia: the Wikipedias.
+        fetched: folder of cached answers, unless `wikimedia` has another.
         quiet: show no progress.
 
     Raises:
-        UsageError: the edition as a whole does not pass, or no contact is given.
-        InputError, HttpError: a dump or a server that does not give what it should.
+        UsageError: the whole edition fails a filter, or no contact is given.
+        InputError, HttpError: an invalid dump, or an error of a server.
     """
     with ExitStack() as stack:
         wikis: dict[str, Wikipedia] = {}
@@ -377,7 +377,7 @@ def find_articles(order: ArticleOrder, wikimedia: Wikimedia, fetched: Path, *, q
 
 
 def _pages(order: ArticleOrder, wiki: Wikipedia | None) -> Iterator[Article | Absent]:
-    """The pages of an order, in order."""
+    """The pages of a specification, in order."""
     if wiki is None:
         return (page.article() for page in open_dump(order.dump or "", language=order.language))
     if order.titles is not None:
@@ -388,7 +388,7 @@ def _pages(order: ArticleOrder, wiki: Wikipedia | None) -> Iterator[Article | Ab
 
 
 def _filters(order: ArticleOrder, wiki: Wikipedia | None, english: Wikipedia | None) -> tuple[list[Filter], list[str]]:
-    """The filters of an order, the cheap ones first, and what is to be said of them."""
+    """The filters of a specification, the cheap ones first, and warnings about them."""
     filters: list[Filter] = []
     warnings: list[str] = []
     if order.min_depth > 0:
@@ -428,7 +428,7 @@ def _taken(
     seen: Callable[[], None],
     warnings: list[str],
 ) -> list[Article]:
-    """The first articles that pass, as many as are wanted."""
+    """The first articles that pass, up to the wanted number."""
     articles: list[Article] = []
     for row in rows:
         article = chain.judge(row)
@@ -446,7 +446,7 @@ def _taken(
 
 
 def _report_lines(report: FilterReport) -> Iterator[str]:
-    """The account of the filters, for a terminal."""
+    """The statistics of the filters, for a terminal."""
     yield f"{report.met:,} pages met, {report.passed:,} articles passed, {report.written:,} written"
     for reason, count in sorted(report.absent.items()):
         yield f"  {count:>9,}  no article: {reason}"
@@ -461,7 +461,7 @@ def _report_lines(report: FilterReport) -> Iterator[str]:
 
 
 class PeopleOrder(Record):
-    """Which people are wanted; everything in it changes the output."""
+    """Specification of people; every field changes the output."""
 
     languages: tuple[str, ...]
     count: int
@@ -476,21 +476,21 @@ class PeopleOrder(Record):
 
 
 def find_people(order: PeopleOrder, options: Wikidata, fetched: Path, *, quiet: bool) -> _Written:
-    """The people of an order, those most read first.
+    """The people of a specification, most read first.
 
     Args:
-        order: which people.
-        options: whom to ask.
-        fetched: the folder of answers, unless `options` name another.
+        order: the specification.
+        options: the servers.
+        fetched: folder of cached answers, unless `options` has another.
         quiet: show no progress.
 
     Returns:
-        Them, and how many there are (`found`), were `described`, have no count of views (`without_views`) and are
+        The people, and how many exist (`found`), were `described`, have no page views (`without_views`) and are
         `written`.
 
     Raises:
-        UsageError: wrong languages, numbers or dates, or no contact.
-        HttpError: a server that does not give what it should.
+        UsageError: invalid languages, numbers or dates, or no contact.
+        HttpError: an error of a server.
     """
     draw = partial(draw_diverse, name=lambda person: person.id)
     with ExitStack() as stack:
@@ -524,18 +524,18 @@ def find_people(order: PeopleOrder, options: Wikidata, fetched: Path, *, quiet: 
 def written_once(
     path: Path, order: msgspec.Struct, make: Callable[[], _Written], *, restart: bool
 ) -> tuple[dict[str, Any], bool]:
-    """The account of a file of JSON lines, which is written as a whole, and whether it was made now.
+    """The report of a file of JSON lines that is written as a whole, and whether it was written now.
 
-    Beside it stands `<name>.report.json` with the account and what it was made by.
+    Beside the file, `<name>.report.json` has the report and the specification.
 
     Args:
         path: the file.
-        order: what makes it.
-        make: gives the rows, and the account, which is complete after the last row.
-        restart: write it anew, whatever is there.
+        order: the specification.
+        make: returns the rows, and the report, which is complete after the last row.
+        restart: replace an existing file.
 
     Raises:
-        UsageError: something else is there.
+        UsageError: the file exists and has another specification.
     """
     report, made_by = beside(path, ".report.json"), msgspec.json.decode(msgspec.json.encode(order))
     if path.exists() and not restart:
@@ -551,6 +551,6 @@ def written_once(
     path.parent.mkdir(parents=True, exist_ok=True)
     with open_whole(path) as file:
         file.writelines(msgspec.json.encode(row) + b"\n" for row in rows)
-        path.unlink(missing_ok=True)  # first: the new account must at no moment stand beside an older output
+        path.unlink(missing_ok=True)  # first: a new report must never be beside an older output
         write_json(report, {"made_by": made_by, **account}, indent=2)
     return {"made_by": made_by, **account}, True

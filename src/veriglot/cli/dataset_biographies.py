@@ -105,12 +105,12 @@ class BiographiesOptions(Options):
 
     @property
     def seeds(self) -> list[int | None]:
-        """One a response."""
+        """The files of responses, one per response."""
         return [*range(1, self.samples + 1)]
 
     @cached_property
     def order(self) -> _SetOrder:
-        """Which people and articles are wanted."""
+        """Specification of people and articles."""
         tags = tuple(biography_languages()) if self.languages is None else language_tags(self.languages)
         if self.spread == "given" and not self.people:
             raise UsageError("The spread 'given' needs a file of people.", "Add --people FILE.")
@@ -121,7 +121,7 @@ class BiographiesOptions(Options):
             raise UsageError(f"An article in {min_editions} of {len(tags)} languages is not possible.")
         counted = self.popularity.counted_in(tags, usual=("en",) if "en" in tags else tags[:1])
         search = None
-        if not self.people:  # all of them are described and counted, and chosen from later
+        if not self.people:  # all are described and counted, and selected later
             wanted = max(self.popularity.candidates or 10 * self.count, self.count)
             search = PeopleOrder(
                 tags,
@@ -144,7 +144,7 @@ class BiographiesOptions(Options):
             at_least=min_editions,
             part=self.part,
             min_characters=self.min_characters,
-            cross=cross if tags != (cross,) else None,  # every response is held against it already
+            cross=cross if tags != (cross,) else None,  # otherwise every response is compared with it already
             people_order=search,
             people=_hashes(self.people),
             articles=_hashes(self.articles),
@@ -166,12 +166,12 @@ def biographies(options: BiographiesOptions) -> int:
     """
     connection, wikidata = options.connection, options.wikidata
     for address in filter(None, (connection.base_url, wikidata.wikidata_server, wikidata.views_server)):
-        checked_address(address)  # before anything is planned or written down
+        checked_address(address)  # before planning or writing
     wikidata.server("en")  # likewise
     if options.prompt is not None:
         use_prompts(options.prompt, "biography")
     usual = Settings(temperature=1.0, top_p=0.9, do_sample=True if connection.client == "transformers" else None)
-    settings = Settings(temperature=options.temperature).over(connection.settings).over(usual)
+    settings = Settings(temperature=options.temperature).with_defaults(connection.settings).with_defaults(usual)
     respondents = named_models(options.model, options.revision, settings)
     if not respondents and not options.prompts_only:
         raise UsageError("No model is named.", "Add --model MODEL, or set prompts_only.")
@@ -179,7 +179,7 @@ def biographies(options: BiographiesOptions) -> int:
     if options.dry_run:
         return made.plan()
     if not options.prompts_only:
-        connection.check()  # what is missing is to be known before people are fetched
+        connection.check()  # report missing packages before people are fetched
     manifest, code = made.make()
     if manifest is not None and not options.run.quiet:
         _show(manifest, options.root, json=options.json)
@@ -192,7 +192,7 @@ def _hashes(paths: Sequence[str]) -> tuple[str, ...]:
 
 
 class _FactualSet:
-    """The steps of a set, each of which is done once."""
+    """The steps of a set; each runs once."""
 
     def __init__(self, options: BiographiesOptions, respondents: Sequence[Respondent]) -> None:
         self._options = options
@@ -204,7 +204,7 @@ class _FactualSet:
         self._wikidata, self._fetched = options.wikidata, self._root / "fetched"
 
     def make(self) -> tuple[FactualManifest | None, int]:
-        """Make the set, or what is missing of it."""
+        """Make the set, or its missing parts."""
         lock = Lock(self._root / "manifest.json")
         try:
             account = self._chosen()
@@ -223,7 +223,7 @@ class _FactualSet:
             lock.release()
 
     def _chosen(self) -> dict[str, Any]:
-        """Choose people and articles; returns their account."""
+        """Choose people and articles; returns their counts."""
         articles, aside = self._root / "articles.jsonl", self._root / "people.set_aside.jsonl"
         results: dict[str, Any] = {}
         account, _ = written_once(
@@ -245,7 +245,7 @@ class _FactualSet:
         return account
 
     def _choose(self, results: dict[str, Any]) -> Iterator[Reference]:
-        """The articles; who they are about is written beside them in the end, and `results` filled."""
+        """The articles; their people are written beside them at the end, and `results` is filled."""
         order, account = self._order, ChoiceAccount()
         with ExitStack() as stack:
             candidates, counts = self._candidates(account.set_aside)
@@ -273,7 +273,7 @@ class _FactualSet:
         results["articles"] = {tag: dict(sorted(lacking.items())) for tag, lacking in account.lacking.items()}
 
     def _candidates(self, aside: list[RejectedPerson]) -> tuple[list[NamedPerson], dict[str, int]]:
-        """Who may come into the set, and how many were found and described."""
+        """The possible people, and how many exist and were described."""
         counts: dict[str, int] = {}
         files: Sequence[str] = self._options.people
         if not files:
@@ -293,7 +293,7 @@ class _FactualSet:
         return candidates, {**counts, "candidates": len(candidates)}
 
     def _prompts(self) -> int:
-        """A prompt for every person in every language in which there is an article; returns the exit code."""
+        """A prompt for every person in every language with an article; returns the exit code."""
         people, articles, output = (self._root / name for name in ("people.jsonl", "articles.jsonl", "prompts.jsonl"))
 
         def rows(store: ArticleStore) -> Iterator[Sample | FailedRow]:
@@ -316,7 +316,7 @@ class _FactualSet:
             return tell(output, stage.run(rows(store), lambda asked: asked), what="prompts")
 
     def _sets(self, responses: dict[str, Path], account: dict[str, Any]) -> FactualManifest:
-        """The sets of all responses, and the manifest; what was made from the same is left as it is."""
+        """The sets of all responses, and the manifest; finished ones with the same inputs do not change."""
         files = Queries(self._options.labels) if self._options.labels else None
         settings = {
             "models": [msgspec.to_builtins(respondent) for respondent in self._respondents],
@@ -339,12 +339,12 @@ class _FactualSet:
         return manifest
 
     def plan(self) -> int:
-        """Print how many calls and tokens it would take at most, roughly; asks nothing and writes nothing."""
+        """Print an estimate of the maximum calls and tokens; calls nothing and writes nothing."""
         tags, count = self._order.languages, self._order.count
         rows = list(records_of(self._options.people, person_from))
         named = [row for row in rows if not isinstance(row, FailedRow)]
         bad = len(rows) - len(named)
-        if not self._options.people:  # who they are is not known yet: names of usual length, to count by
+        if not self._options.people:  # people are unknown yet: use names of average length
             named = [NamedPerson(str(number), dict.fromkeys(tags, "Maria Example")) for number in range(count)]
         seeds = self._options.seeds
         print_json(
@@ -380,7 +380,7 @@ def _write(path: Path, rows: Any) -> None:
 
 
 def _nobody(summary: dict[str, Any], aside: Path) -> InputError:
-    """What to say where there is no set to make: why, in numbers, and where each reason stands."""
+    """The message if there is no set to make: the reasons, with numbers and files."""
     lacking = [
         f"{reason} in {tag} {count:,}"
         for tag, reasons in summary["articles"].items()
@@ -395,13 +395,13 @@ def _nobody(summary: dict[str, Any], aside: Path) -> InputError:
 
 
 def _example(path: Path) -> None:
-    """A bench file beside the sets, unless there is one."""
+    """Write a bench file beside the sets, unless it exists."""
     if not path.exists():
         write_whole(path, resources.files("veriglot.datasets").joinpath("biographies_bench.toml").read_bytes())
 
 
 def _show(manifest: FactualManifest, root: Path, *, json: bool) -> None:
-    """The counts by model and language on standard output; what was set aside and the cost on standard error."""
+    """The counts by model and language on standard output; exclusions and cost on standard error."""
     if json:
         print_json(manifest)
         return
@@ -435,7 +435,7 @@ _COLUMNS = ("asked", "failed", "responses", "kept", "empty", "undetected", "lang
 
 
 def _shown(quality: Quality | None) -> tuple[str, ...]:
-    """The share in the right language of those whose language can be told, the most frequent one, and words."""
+    """The share in the right language, of responses with a detectable one, the most frequent language, and words."""
     if quality is None:
         return ("-", "-", "-")
     right = "-" if quality.right_language is None else f"{quality.right_language:.1%}"

@@ -1,4 +1,4 @@
-"""`veriglot dataset check` and `card`: what is wrong with a data set, and a page that describes it."""
+"""`veriglot dataset check` and `card`: errors in a data set, and a page that describes it."""
 
 from __future__ import annotations
 

@@ -79,12 +79,12 @@ class HalluverseOptions(Options):
 
     @property
     def path(self) -> Path:
-        """Where the pairs are."""
+        """The file of pairs."""
         return Path(self.output)
 
     @property
     def error_types(self) -> tuple[str, ...]:
-        """The types of errors that are named; none for all."""
+        """The chosen types of errors; empty for all."""
         types = types_of(self.types)[0]
         for type_ in types:
             if type_ not in TYPES:
@@ -129,7 +129,7 @@ def halluverse(options: HalluverseOptions) -> int:
 
 
 class _Source(NamedTuple):
-    """The files of a set: JSON lines of articles and of people, and these by item, where they are known."""
+    """The files of a set: JSON lines of articles and of people, and people by item, if known."""
 
     pages: tuple[str, ...]
     people_files: tuple[str, ...]
@@ -140,11 +140,11 @@ class _Source(NamedTuple):
         return [*self.pages, *self.people_files]
 
     def rows(self) -> Iterator[Page | FailedRow]:
-        """Every page with whom it is about, in order; what cannot be read as failed rows."""
+        """Every page with its person, in order; unreadable rows as failed rows."""
         return pages_of(references(self.pages, "text"), self.people)
 
     def readable(self) -> dict[str, Page]:
-        """The pages that can be read, by id."""
+        """The readable pages, by id."""
         pages = {row.id: row for row in self.rows() if not isinstance(row, FailedRow)}
         if not pages:
             raise InputError("There is no page that can be read.", "Name files of `veriglot dataset articles`.")
@@ -183,7 +183,7 @@ def _by_model(
             )
         seeds = _seeds(chosen, pages)
         with options.run.progress(lambda: len(seeds)) as progress:
-            progress["restart"] |= failed  # other facts: another set, of which the cache keeps what was paid
+            progress["restart"] |= failed  # other facts make another set; the cache has the paid replies
             pairs = inject_pairs(
                 options.path, seeds, injector, client, support=support, inputs=[str(chosen)], jobs=jobs, **progress
             )
@@ -212,7 +212,7 @@ def _seeds(facts: Path, pages: dict[str, Page]) -> list[Any]:
 
 
 def _finish(options: HalluverseOptions, source: _Source, facts: Tally, pairs: Tally) -> int:
-    """Write what stands beside the pairs, and say what came of it; returns the exit code."""
+    """Write the files beside the pairs, and print the results; returns the exit code."""
     from veriglot.report.halluverse import write_set
 
     output = options.path
@@ -225,7 +225,7 @@ def _finish(options: HalluverseOptions, source: _Source, facts: Tally, pairs: Ta
 
 
 def _plan(options: HalluverseOptions, pages: dict[str, Page], settings: FactSettings) -> None:
-    """Print calls and tokens, roughly: each page and each error once, no fact longer than sentences of its page are."""
+    """Print estimated calls and tokens: one call per page and error, facts as long as the page's sentences."""
     injector = _injector(options)
     chooser = Chooser(injector.model, injector.settings, options.seed)
     checked = options.checks.support == "model"
@@ -248,7 +248,7 @@ def _plan(options: HalluverseOptions, pages: dict[str, Page], settings: FactSett
 
 
 def _show(options: HalluverseOptions, summary: Summary) -> None:
-    """Yields per language, why the rest was not taken, and what it cost."""
+    """The yield per language, reasons for rejections, and the cost."""
     total, output = summary.total, options.path
 
     def cells(part: LanguageSummary) -> Iterator[tuple[str, str]]:
@@ -287,7 +287,7 @@ def _source(options: HalluverseOptions) -> _Source:
     if people and options.count is not None:
         raise UsageError("--people and --count exclude each other.", "Leave out one of them.")
     tags = language_tags(options.languages or _LANGUAGES)
-    options.wikidata.server(tags[0])  # a wrong address is refused before anything is fetched
+    options.wikidata.server(tags[0])  # reject a wrong address before fetching
     people = people or (_fetch_people(options, tags),)
     return _Source(tuple(_fetch_pages(options, people, tag) for tag in tags), people, _by_item(people))
 
@@ -297,7 +297,7 @@ def _by_item(paths: Sequence[str]) -> dict[str, Person]:
 
 
 def _fetch_people(options: HalluverseOptions, tags: tuple[str, ...]) -> str:
-    """A file of people, fetched unless an earlier call did so with the same options."""
+    """A file of people, fetched unless an earlier call did it with the same options."""
     path, count = beside(options.path, ".people.jsonl"), options.count or _PEOPLE
     order = PeopleOrder(tags, count, count, options.seed, (options.wikidata.wikidata_server, None))
     make = partial(find_people, order, options.wikidata, beside(options.path, ".fetched"), quiet=options.run.quiet)
@@ -307,7 +307,7 @@ def _fetch_people(options: HalluverseOptions, tags: tuple[str, ...]) -> str:
 
 
 def _fetch_pages(options: HalluverseOptions, people: Sequence[str], tag: str) -> str:
-    """A file of the pages about people in a language, fetched unless an earlier call did."""
+    """A file of the pages about people in a language, fetched unless an earlier call did it."""
     path = beside(options.path, f".{tag}.jsonl")
     titles = articles_about(people, tag)
     order = ArticleOrder(tag, options.seed, (options.wikidata.server(tag), None), titles=titles)

@@ -102,7 +102,7 @@ def _check(kind: Checking, model: str, seed: int) -> AnswerabilityCheck | None:
 
 
 def _plan(articles: list[str], author: Author, part: Part, *, checked: bool) -> None:
-    """Calls and tokens, roughly; a check asks once more for each query that passes what is looked at before it."""
+    """Estimated calls and tokens; a check makes one more call for each query that passes the earlier checks."""
     calls = unusable = tokens = 0
     for row in references(articles, part):
         if not isinstance(row, Reference):

@@ -1,4 +1,4 @@
-"""`veriglot dataset responses`, and the account of their quality."""
+"""`veriglot dataset responses`, and a report of their quality."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ def ask(
     seeds: Sequence[int | None],
     run: Run,
 ) -> dict[Path, Tally]:
-    """Ask every model everything; one file a model, in the folder `output` where there are several.
+    """Send every query to every model; one file per model, in the folder `output` if there are several.
 
     Returns:
-        What became of the responses, by file.
+        Counts of the responses, by file.
     """
 
     def total() -> int | None:
@@ -90,7 +90,7 @@ def ask(
 
     tallies = {}
     files = _files(respondents, output)
-    revision = respondents[0].revision  # one option of the command line, for all of them
+    revision = respondents[0].revision  # the same option for all
     with connection.open(output, [respondent.model for respondent in respondents], revision) as client:
         for respondent, path in zip(respondents, files, strict=True):
             with run.progress(total) as progress:
@@ -120,12 +120,12 @@ def _files(respondents: Sequence[Respondent], output: Path) -> list[Path]:
 
 
 def file_name(model: str) -> str:
-    """A model's name as the name of a file: letters, digits, dots, dashes and underscores."""
+    """A file name for a model's name: letters, digits, dots, dashes and underscores."""
     return re.sub(r"[^\w.-]+", "_", model).strip("._") or "model"
 
 
 def seeds_of(text: str) -> list[int | None]:
-    """Seeds as a list: `42,43,44` or `1-5`; `none` leaves them to the server."""
+    """Seeds as a list: `42,43,44` or `1-5`; `none` for the server's choice."""
     if text.strip().lower() == "none":
         return [None]
     seeds: list[int | None] = []
@@ -139,7 +139,7 @@ def seeds_of(text: str) -> list[int | None]:
 
 
 def show_quality(responses: Queries, *, json: bool) -> None:
-    """Print the quality of the responses of some files; rows that cannot be read are counted on standard error."""
+    """Print the quality of the responses in some files; unreadable rows are counted on standard error."""
     qualities = measured(readable(responses.rows(), "rows could not be read: left out of this account"))
     if json:
         print_json(
@@ -173,7 +173,7 @@ _SHARES = {
 
 
 def _style(prompt: str) -> Style | Literal["own"]:
-    """The style of a name, or that of a user's own file, which is used from now on."""
+    """The style with a name, or the user's own file, which is then the default."""
     if prompt in get_args(Style):
         return cast("Style", prompt)
     if not Path(prompt).suffix and not Path(prompt).exists():
@@ -190,10 +190,10 @@ def named_models(
     style: Style | Literal["own"] = "closed",
     completion: bool = False,
 ) -> list[Respondent]:
-    """The models of `NAME=MODEL` or `MODEL`, each to be asked in the same way.
+    """The models of `NAME=MODEL` or `MODEL`, all with the same settings.
 
     Raises:
-        UsageError: a name or a model is empty, or two models have one name.
+        UsageError: a name or a model is empty, or two models have the same name.
     """
     respondents = []
     for word in words:

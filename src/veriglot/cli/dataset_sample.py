@@ -1,4 +1,4 @@
-"""`veriglot dataset sample`: which translations people annotate (HAT, section 2), and the account of the choice."""
+"""`veriglot dataset sample`: which translations people annotate (HAT, section 2), and a report of the selection."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _given_scores(texts: Sequence[str]) -> list[tuple[str, Direction]]:
 
 
 def _scorers(texts: Sequence[str]) -> tuple[tuple[str, Callable[[], Scorer]], ...]:
-    """Scorers as `NAME option=value ...`, each part quoted where it holds a space."""
+    """Scorers as `NAME option=value ...`, each part quoted if it has a space."""
     sources = []
     for text in texts:
         words = shlex.split(text)
@@ -153,7 +153,7 @@ def _scorers(texts: Sequence[str]) -> tuple[tuple[str, Callable[[], Scorer]], ..
 
 
 def _remarks(account: Account, output: Path) -> Iterator[str]:
-    """What a person should know besides the tables."""
+    """Remarks besides the tables."""
     cleaned, sample = account.cleaned, account.sample
     if cleaned.unreadable:
         where = output / "work" / "read" / "failed.jsonl"

@@ -114,7 +114,7 @@ def _range(text: str) -> tuple[int, int]:
 
 
 def _articles(source: Queries, settings: RuleSettings, reading: Reading) -> Articles:
-    """The passages of the seeds: of samples in any readable format, and of what `veriglot dataset articles` writes."""
+    """The passages of the seeds: from samples in any readable format, and from files of `veriglot dataset articles`."""
     articles = Articles(settings.articles, settings.seed)
 
     def rows() -> Iterator[Sample | Reference | FailedRow]:
@@ -135,7 +135,7 @@ def _articles(source: Queries, settings: RuleSettings, reading: Reading) -> Arti
 
 
 def _holds_samples(path: str) -> bool:
-    """Whether a file is in a format of samples; JSON lines that are in none may be articles."""
+    """Whether a file has a format of samples; other JSON lines may be articles."""
     if not path.endswith(".jsonl"):
         return True
     try:
@@ -146,7 +146,7 @@ def _holds_samples(path: str) -> bool:
 
 
 def _say_unsupported(articles: Articles, settings: RuleSettings) -> None:
-    """Name the languages that lack types that were asked for, or are left out."""
+    """Warn of languages that lack requested types, or are left out."""
     missing: dict[tuple[str, ...], list[str]] = {}
     for tag in articles.quotable:
         can = settings.supported(tag)
@@ -223,7 +223,7 @@ def silver(
 
 
 def types_of(order: str | None) -> tuple[tuple[str, ...], Order]:
-    """The types that are named, none for all, and how they are ordered; a `UsageError` where the list is empty."""
+    """The chosen types (empty for all) and their order; a `UsageError` if the list is empty."""
     if order is None:
         return (), "given"
     if order.strip().lower() == "shuffled":
@@ -235,7 +235,7 @@ def types_of(order: str | None) -> tuple[tuple[str, ...], Order]:
 
 
 def _plan(source: Queries, injector: Injector, order: Order, clean: float, *, checked: bool, cost: Cost) -> None:
-    """Calls and tokens, roughly: each error once, no passage longer than what is known of it."""
+    """Estimated calls and tokens: one call per error, passages of the known length."""
     calls = unusable = tokens_in = tokens_out = 0
     turns = injector.per_sentence
     for row in tasks(source.rows(), injector.all_types, turns=turns, order=order, clean=clean, seed=injector.seed):
@@ -243,7 +243,7 @@ def _plan(source: Queries, injector: Injector, order: Order, clean: float, *, ch
             unusable += 1
             continue
         given = row.seed.response.strip()
-        passage = given or " ".join(row.seed.evidence[0].text.split()[:80])  # a passage of usual length, to count by
+        passage = given or " ".join(row.seed.evidence[0].text.split()[:80])  # of average length, for the estimate
         reference = sum(estimate_tokens(evidence.text) for evidence in row.seed.evidence)
         if not given:
             calls += 1
@@ -262,7 +262,7 @@ def _plan(source: Queries, injector: Injector, order: Order, clean: float, *, ch
 
 
 def _show(output: Path, cost: Cost | None, *, json: bool) -> None:
-    """The yield per language and type, and why the rest was rejected."""
+    """The yield per language and type, and the reasons for rejections."""
     account = load_account(output)
     total = account.total
 

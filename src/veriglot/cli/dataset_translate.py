@@ -102,19 +102,19 @@ def translate(
 
 
 def _asked(account: Account[TranslationLanguage]) -> int:
-    """All rows that were to be translated: those that failed are in no language."""
+    """All rows to translate; failed rows have no language."""
     return account.total.rows + account.failed
 
 
 def _begun(output: Path, *, restart: bool) -> str | None:
-    """The signature of the aligner that an output was begun with, if it is to be continued."""
+    """The signature of the aligner of a started output, if it will be resumed."""
     before = None if restart else Manifest.load(output)
     begun = before.options.get("aligner") if before is not None else None
     return begun if isinstance(begun, str) else None
 
 
 def _show_translated(account: Account[TranslationLanguage], output: Path, *, json: bool) -> None:
-    """The account per language and type, and why the rest was not taken."""
+    """The counts per language and type, and the reasons for rejections."""
     total, marks = account.total, account.total.marks
 
     def cells(part: TranslationLanguage) -> Iterator[tuple[str, str]]:

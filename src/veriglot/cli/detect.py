@@ -64,28 +64,28 @@ class DetectOptions(Options):
 
     @property
     def is_pair(self) -> bool:
-        """Whether one response and its evidence are given, rather than files of samples."""
+        """Whether the input is one response and its evidence, not files of samples."""
         return any((self.evidence, self.evidence_text, self.response is not None, self.response_text is not None))
 
     @cached_property
     def folder(self) -> Path | None:
-        """The folder of the outputs, where one is named."""
+        """The folder of the outputs, if given."""
         named = self.output is not None and (self.output.endswith("/") or Path(self.output).is_dir())
         return Path(self.output or "") if named else None
 
     @property
     def file(self) -> str | None:
-        """The one output, where it is named; None for standard output."""
+        """The single output, if given; None for standard output."""
         return None if self.folder is not None or self.output == STDIN else self.output
 
     @cached_property
     def part(self) -> Shard:
-        """Which rows to judge."""
+        """The rows to judge."""
         return Shard.parse("1/1" if self.shard is None else self.shard)
 
     @property
     def recipe(self) -> Callable[[], Any]:
-        """How to make the detector."""
+        """The detector and its options."""
         return detector_recipe(
             self.detector,
             threshold=self.threshold,
@@ -111,7 +111,7 @@ class DetectOptions(Options):
 
     @property
     def limits(self) -> list[str]:
-        """What `--fail-on` names."""
+        """The limits of `--fail-on`."""
         return [name.strip().replace("_", "-") for text in self.fail_on for name in text.split(",")]
 
     @property
@@ -143,7 +143,7 @@ def detect(options: DetectOptions) -> int:
         raise UsageError("--output and --to exclude each other.")
     for name in set(options.limits) - _LIMITS.keys():
         raise UnknownNameError("verdict to fail on", name, _LIMITS)
-    assert options.limit is None or options.limit >= 0  # a wrong one is to be known before the work
+    assert options.limit is None or options.limit >= 0  # fail before the work
     _check_ray(options)
     _check_shard(options)
     account = Account(quiet=options.quiet, live=to_stdout and STDIN in options.inputs)
@@ -159,7 +159,7 @@ def detect(options: DetectOptions) -> int:
     if options.question is not None:
         raise UsageError("--question belongs to --response; a file of samples holds its own questions.")
     inputs = find_inputs(options.inputs, skipped=account.warn, columns=options.columns)
-    known_tag(options.language)  # a wrong name is to be known before the detector loads
+    known_tag(options.language)  # reject a wrong name before the detector loads
     if options.engine == "ray":
         _on_ray(options, inputs, account)
     else:
@@ -171,10 +171,10 @@ def detect(options: DetectOptions) -> int:
 
 
 def _check_shard(options: DetectOptions) -> None:
-    """Refuse --shard where it makes nothing that can be merged."""
+    """Reject --shard if its output could not be merged."""
     if options.shard is None:
         return
-    assert options.part  # a wrong one is to be known before the work
+    assert options.part  # fail before the work
     if options.is_pair or STDIN in options.inputs:
         raise UsageError(f"{SHARD} goes with files: every part reads the whole input.", "Name files or folders.")
     if options.file is None or kind_of(options.file, _KINDS) in _VIEWS:
@@ -182,7 +182,7 @@ def _check_shard(options: DetectOptions) -> None:
 
 
 def _check_ray(options: DetectOptions) -> None:
-    """Refuse --engine ray where it makes no folder of parts."""
+    """Reject --engine ray without a folder of parts as output."""
     if options.engine != "ray":
         return
     if options.is_pair or STDIN in options.inputs:
@@ -198,7 +198,7 @@ _LIMITS = {"unsupported": "marked", "not-checked": "not checked"}
 
 
 def _verdict(options: DetectOptions, tally: Tally) -> int:
-    """Say which limits the rows are over; returns the exit code, 0 or 4."""
+    """Report exceeded limits; returns the exit code, 0 or 4."""
     if not (options.fail_on or options.max_rate):
         return 0
     if tally.verdicts.total() < tally.statuses.total():
@@ -225,7 +225,7 @@ _VIEWS = {"csv", "html"}  # kinds that show the samples
 
 
 def _output_names(places: Sequence[PurePath]) -> list[PurePath]:
-    """Names in the output folder: `a.json` gives `a.jsonl`; two that would share one keep theirs, `a.csv.jsonl`."""
+    """Names in the output folder: `a.json` becomes `a.jsonl`; two with the same result keep theirs, `a.csv.jsonl`."""
     short = [path.with_name(path.name.removesuffix(".gz")).with_suffix(".jsonl") for path in places]
     shared = Counter(short)
     names = [
@@ -242,7 +242,7 @@ def _output_names(places: Sequence[PurePath]) -> list[PurePath]:
 
 
 def _with_failed(rows: Iterable[Sample | FailedRow], predictions: Iterator[Prediction]) -> Pairs:
-    """Each sample with its prediction; a row that could not be read is shown as what it is: not checked."""
+    """Each sample with its prediction; an unreadable row is shown as not checked."""
     for number, row in enumerate(rows, start=1):
         if isinstance(row, Sample):
             yield row, next(predictions)
@@ -254,7 +254,7 @@ def _with_failed(rows: Iterable[Sample | FailedRow], predictions: Iterator[Predi
 
 
 def _write(kind: str, pairs: Iterable[tuple[Any, Prediction]], target: Path, title: str) -> None:
-    """Write an output of a kind as a whole; only those of `_VIEWS` show the samples."""
+    """Write a complete output of a kind; only those in `_VIEWS` show the samples."""
     from veriglot.formats.writer import Writer
     from veriglot.report.pages import write_html
     from veriglot.report.tables import Table
@@ -274,7 +274,7 @@ def _write(kind: str, pairs: Iterable[tuple[Any, Prediction]], target: Path, tit
             )
             for sample, each in pairs
         ]
-        write_whole(target, Table("", heads, rows).to_csv().encode("utf-8-sig"))  # Excel needs the mark
+        write_whole(target, Table("", heads, rows).to_csv().encode("utf-8-sig"))  # Excel needs the byte order mark
     else:
         with Writer(target, format=kind, kind="predictions") as writer:
             for _, prediction in pairs:
@@ -282,16 +282,16 @@ def _write(kind: str, pairs: Iterable[tuple[Any, Prediction]], target: Path, tit
 
 
 def _finisher(kind: str, rows: Rows, title: str) -> Callable[[Path, Path], None] | None:
-    """What makes an output of this kind from its finished rows; None where the rows are the output.
+    """The function that makes an output of this kind from its finished rows; None if the rows are the output.
 
-    `rows` reads the input once more, for a view that shows the samples.
+    `rows` reads the input again, for a view that shows the samples.
     """
     if kind == "jsonl":
         return None
     if kind == "parquet":
         from veriglot.formats.containers import parquet_module
 
-        parquet_module()  # what is missing is to be known before the work, not after it
+        parquet_module()  # report a missing package before the work, not after it
 
     def finish(done: Path, target: Path) -> None:
         predictions = (from_mapping(decode_json(line), Prediction) for line in JsonLines(done).lines())
@@ -302,7 +302,7 @@ def _finisher(kind: str, rows: Rows, title: str) -> Callable[[Path, Path], None]
 
 
 def _show(pairs: Pairs, view: View, title: str) -> None:
-    """Write results to standard output as they come."""
+    """Write results to standard output as they arrive."""
     if view == "html":
         from veriglot.report.pages import write_html
 
@@ -318,7 +318,7 @@ def _show(pairs: Pairs, view: View, title: str) -> None:
     else:
         for _, prediction in pairs:
             sys.stdout.buffer.write(encode(prediction) + b"\n")
-            sys.stdout.buffer.flush()  # whoever reads the pipe sees each row when it is done
+            sys.stdout.buffer.flush()  # the reader of a pipe gets each row when it is done
 
 
 def _pair(options: DetectOptions, account: Account) -> int:
@@ -350,7 +350,7 @@ def _pair_sample(options: DetectOptions) -> Sample:
         raise UsageError("A pair has one response: give either --response or --response-text.")
     if options.columns:
         raise UsageError("--map is for files of samples; a pair is plain text.")
-    files = [*options.evidence, *options.inputs]  # so that `--evidence notes/*.txt` means all of them
+    files = [*options.evidence, *options.inputs]  # `--evidence notes/*.txt` expands to both
     if options.file is not None and options.file in {*files, options.response}:
         raise UsageError(f"{options.file} is an input and would be overwritten.", "Name another output.")
     if [*files, options.response].count(STDIN) > 1:
@@ -373,14 +373,14 @@ def _pair_sample(options: DetectOptions) -> Sample:
 def _rows(
     options: DetectOptions, inputs: Sequence[Input], account: Account | None, *, alone: bool | None = None
 ) -> Callable[[], Iterator[Sample | FailedRow]]:
-    """Opens the rows of `inputs`; without an account they are read a second time and repairs are not counted again."""
+    """Opens the rows of `inputs`; without an account it is a second pass, in which repairs are not counted again."""
     from veriglot.formats.reader import SeenIds
 
     report = None if account is None else account.report
     tag = known_tag(options.language)
 
     def rows() -> Iterator[Sample | FailedRow]:
-        # Ids may not recur: a prediction is told from others of its output by its id alone.
+        # Ids must be unique: a prediction is identified only by its id.
         every = rows_of(inputs, language=tag, report=report, alone=alone, seen=SeenIds(), columns=options.columns)
         return options.part.rows(every)
 
@@ -390,7 +390,7 @@ def _rows(
 def _to_stdout(options: DetectOptions, inputs: Sequence[Input], engine: Engine, account: Account) -> None:
     from veriglot.formats.containers import standard_input_ready
 
-    bar_fits = not options.quiet and not sys.stdout.isatty()  # otherwise it would stand among the results
+    bar_fits = not options.quiet and not sys.stdout.isatty()  # otherwise it would appear among the results
     rows = _rows(options, inputs, account)
     live = any(file.path == STDIN for file in inputs)
 
@@ -462,7 +462,7 @@ def _checkpoint(
 
 
 def _stated(options: DetectOptions, detector: Description) -> dict[str, bool | int | float | str | None]:
-    """The options that change the rows, as a manifest has them."""
+    """The options that change the rows, for the manifest."""
     from veriglot.formats.reader import columns_from
 
     columns = sorted(columns_from(options.columns).items())
@@ -481,7 +481,7 @@ def _on_ray(options: DetectOptions, inputs: Sequence[Input], account: Account) -
     from veriglot.formats.containers import parquet_module
     from veriglot.formats.reader import read_predictions
     from veriglot.formats.writer import predictions_as_parquet
-    from veriglot.pipeline.ray_engine import Cluster, Pace, text_bytes
+    from veriglot.pipeline.ray_engine import Cluster, RunStats, text_bytes
     from veriglot.storage.parts import PartFolder
 
     assert options.folder is not None
@@ -489,8 +489,8 @@ def _on_ray(options: DetectOptions, inputs: Sequence[Input], account: Account) -
     for file in inputs:
         if folder_path in Path(file.path).resolve().parents:
             raise UsageError(f"{options.folder} holds {file.path}, which is an input.", "Name another folder with -o.")
-    parquet_module()  # what is missing is to be known before the work
-    counted = all(file.relative_path.suffix.lower() == ".parquet" for file in inputs)  # others would be read whole
+    parquet_module()  # report a missing package before the work
+    counted = all(file.relative_path.suffix.lower() == ".parquet" for file in inputs)  # others must be read to count
 
     def total() -> int | None:
         return count_rows(inputs) if counted else None
@@ -507,7 +507,7 @@ def _on_ray(options: DetectOptions, inputs: Sequence[Input], account: Account) -
             options=_stated(options, cluster.description),
             restart=options.overwrite,
         )
-        pace = Pace(cluster.processes)
+        pace = RunStats(cluster.processes)
         rows = _rows(options, inputs, account)
         with Bar(shown=not options.quiet, total=total, resumes=True, lines=False) as bar:
 
@@ -521,7 +521,7 @@ def _on_ray(options: DetectOptions, inputs: Sequence[Input], account: Account) -
                     account.warn(line)
 
             def make(blocks: Iterator[Block], into: PartFolder) -> Iterator[Part]:
-                pace.done_before = into.rows  # now without what was damaged, which comes again
+                pace.done_before = into.rows  # without damaged parts, which are made again
                 return cluster.make(blocks, into, seen=seen)
 
             tally = folder.run(rows, make, stop=options.on_error == "stop")
@@ -531,19 +531,19 @@ def _on_ray(options: DetectOptions, inputs: Sequence[Input], account: Account) -
 
 
 class _Spool:
-    """A nameless temporary file of rows; it goes when the spool does."""
+    """A temporary file of rows, which is deleted with this object."""
 
     def __init__(self) -> None:
-        self._file = TemporaryFile()  # noqa: SIM115  # open as long as the spool is
+        self._file = TemporaryFile()  # noqa: SIM115  # open until the spool is closed
 
     def through(self, rows: Iterable[Sample | FailedRow]) -> Iterator[Sample | FailedRow]:
-        """The rows as they come, written down."""
+        """The rows as they arrive; each is stored."""
         for row in rows:
             self._file.write((b"+" if isinstance(row, Sample) else b"-") + encode(row) + b"\n")
             yield row
 
     def rows(self) -> Iterator[Sample | FailedRow]:
-        """The rows that passed, in order; to be asked for once, after the last one."""
+        """The stored rows, in order; only after the last one has passed."""
         with self._file as file:
             file.seek(0)
             for line in file:

@@ -1,4 +1,4 @@
-"""Detectors of commands: from a name to the recipe that every process loads by, and tables of their confidences."""
+"""Detectors of commands: from a name to a picklable constructor, and tables of their confidences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Level", "detector_recipe", "load", "show_measured"]
 
 Level = Literal["fact", "sentence", "response"]
 
-_OWN = frozenset({"threshold", "words", "level", "strictness"})  # options of the command itself
+_OWN = frozenset({"threshold", "words", "level", "strictness"})  # the command's own options
 _NAMES = {"ece": "ECE", "brier": "Brier", "average_precision": "AP", "auroc": "AUROC", "f1": "F1"}
 
 
@@ -32,20 +32,20 @@ def detector_recipe(
     calibration: str | None = None,
     strictness: str = "normal",
 ) -> Callable[[], Any]:
-    """How to make the detector `name` with these options, in this process or another.
+    """A picklable constructor of the detector `name` with these options, for this process or another.
 
     Args:
-        name: a name that `veriglot.load_detector` knows, or `package.module:Class` for a class of one's own that takes
-            the keyword arguments `threshold` and `words`. Its module may lie in the working folder.
-        threshold: confidence from which a word is marked, 0 to 1; None leaves it to the detector.
-        words: whether predictions carry every word with its confidence.
-        level: `fact` or `sentence` for predictions that carry these with their scores, or `response` for neither.
+        name: a name that `veriglot.load_detector` knows, or `package.module:Class` for your own class with the
+            keyword arguments `threshold` and `words`. Its module may be in the working folder.
+        threshold: minimum confidence of a marked word, 0 to 1; None for the detector's default.
+        words: whether predictions have all words with their confidences.
+        level: `fact` or `sentence` for predictions with these and their scores, or `response` for neither.
         settings: further options of the detector, each as `name=value`.
         calibration: a file that calibrates the detector's confidences, or None.
-        strictness: `low`, `normal` or `high`, by the thresholds that the detector states.
+        strictness: `low`, `normal` or `high`, which selects one of the detector's thresholds.
 
     Raises:
-        UsageError: a setting is no `name=value`.
+        UsageError: a setting is not `name=value`.
     """
     options: dict[str, Any] = {"words": words, "level": level, "calibration_file": calibration}
     options |= read_settings(settings, own=_OWN)
@@ -65,7 +65,7 @@ def load(
     """Make the detector; see `detector_recipe`.
 
     Raises:
-        UsageError: `package.module:Class` leads nowhere, or to something that is no detector.
+        UsageError: `package.module:Class` does not exist, or is not a detector.
         UnknownNameError: no detector has that name.
     """
     if strictness != "normal":
@@ -85,7 +85,7 @@ def load(
 
 
 def show_measured(rows: Sequence[Measured], title: str, notes: Sequence[str]) -> None:
-    """A table on standard output: a row for each level, script and figure, a column for each thing measured."""
+    """A table on standard output: one row per level, script and figure, one column per measured thing."""
     from veriglot.report.tables import Table
 
     columns = list(dict.fromkeys(row.what for row in rows))

@@ -26,7 +26,7 @@ _REQUIREMENT = re.compile(
 _COLLECTIONS = {"all", "dev"}
 _OK, _MISSING, _NEEDS_EXTRA, _NEEDS_MODEL = "ok", "missing", "needs an extra", "needs a model"
 _NEEDS_OPTION = "needs an argument"
-_FINE = {_OK, _NEEDS_EXTRA, _NEEDS_MODEL, _NEEDS_OPTION}  # what is missing is only missed by who asks for it
+_FINE = {_OK, _NEEDS_EXTRA, _NEEDS_MODEL, _NEEDS_OPTION}  # optional parts may be missing
 
 
 @command
@@ -44,7 +44,7 @@ def doctor(json: bool = False) -> int:
 
 
 def examine() -> Json:
-    """Everything that `veriglot doctor` knows, as plain data."""
+    """All information of `veriglot doctor`, as plain data."""
     from veriglot.pipeline.engine import cores
 
     packages = [_package(line) for line in requires("veriglot") or ()]
@@ -79,7 +79,7 @@ def examine() -> Json:
 
 
 def _package(line: str) -> tuple[str | None, Json]:
-    """A line of the requirements of Veriglot: the extra it belongs to, and the package with what is installed of it."""
+    """A line of Veriglot's requirements: its extra, and the package with its installed version."""
     match = _REQUIREMENT.match(line)
     assert match is not None, line
     name = match["name"]
@@ -93,7 +93,7 @@ def _package(line: str) -> tuple[str | None, Json]:
 
 
 def _detector(name: str) -> Json:
-    """Make the detector and have it judge one sample: a model that loads but cannot run is no use."""
+    """Create the detector and have it judge one sample, because a model may load but not run."""
     from veriglot.cli.detectors import load
     from veriglot.hub.registry import MissingWeightsError
 
@@ -113,12 +113,12 @@ def _detector(name: str) -> Json:
     if prediction.status is not Status.SCORED:
         return {"name": name, "status": "broken", "problem": f"{prediction.status}: {prediction.reason}"}
     seconds = round(time.perf_counter() - began, 3)
-    made = detector.name  # `auto` says here what it has to choose from
+    made = detector.name  # `auto` shows its choices here
     return {"name": name, "status": _OK, "made": made, "seconds": seconds, "signature": detector.signature}
 
 
 def _needs(name: str) -> str | None:
-    """What a detector has to be told before it can be made; None where its name is enough."""
+    """What a detector needs before it can be created; None if its name is enough."""
     entry, parameters = DETECTORS.entry(name), inspect.signature(DETECTORS.load(name)).parameters
     if entry.argument is not None:
         return f"{name}:{entry.argument.upper()}; {entry.summary}"
@@ -131,7 +131,7 @@ def _needs(name: str) -> str | None:
 
 
 def _plugins() -> list[Json]:
-    """What other packages add, by kind."""
+    """Plug-ins from other packages, by kind."""
     from veriglot.encoders.base import ENCODERS
     from veriglot.judging.nli import ENTAILMENTS
     from veriglot.llm.registry import CLIENTS
@@ -140,17 +140,17 @@ def _plugins() -> list[Json]:
     return [
         {"kind": table.kind, **plugin}
         for table in (DETECTORS, SCORERS, CLIENTS, ENCODERS, ENTAILMENTS)
-        for plugin in table.joined()
+        for plugin in table.third_party()
     ]
 
 
 def _weights() -> Json:
-    """Which models are here. That one is missing is no fault: nothing but what names it needs it."""
+    """The models on this machine. A missing one is not an error: only features with its name need it."""
     from veriglot.hub import registry as weights
 
     try:
         models = weights.listing()
-    except VeriglotError as error:  # a registry of the user's own
+    except VeriglotError as error:  # from a registry of the user
         return {"problem": str(error)}
     return {
         "folder": str(weights.folder()),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from veriglot.study.rates import CellCounts, ResponseCounter
 
 
-_CELLS_SHOWN = 12  # models and languages that a reason names
+_CELLS_SHOWN = 12  # maximum models and languages listed with a reason
 
 
 class EstimateOptions(Options):
@@ -99,7 +99,7 @@ def estimate(options: EstimateOptions) -> int:
 def _tally(
     options: EstimateOptions, unit: str, predictions: Iterator[Prediction], account: Account, *, ids: bool
 ) -> ResponseCounter:
-    """Count every response; what has no prediction counts as not judged."""
+    """Count every response; responses without a prediction count as not judged."""
     from veriglot.study.rates import ResponseCounter
     from veriglot.study.responses import joined
 
@@ -126,14 +126,14 @@ def _samples(options: EstimateOptions, account: Account) -> Iterator[Sample]:
     from veriglot.study.responses import rows_of
 
     tag, columns = known_tag(options.language), columns_from(options.columns)
-    if options.labels and columns:  # of labels --map speaks for --labels
+    if options.labels and columns:  # --map also applies to --labels
         columns = {part: each for part, each in columns.items() if part not in LABEL_PARTS} | {"label": ""}
     paths = [Path(each.path) for each in find_inputs(options.samples, skipped=account.warn, columns=options.columns)]
     return account.samples(rows_of(paths, format_name=None, language=tag, columns=columns or None))
 
 
 def _labelled(options: EstimateOptions, account: Account) -> Iterator[Sample | FailedRow]:
-    """The rows of --labels. What --map says of columns that a file lacks is said of the samples or of other labels."""
+    """The rows of --labels. Columns of --map that a file lacks belong to the samples or to other labels."""
     from veriglot.study.responses import rows_of
 
     stated, seen = columns_from(options.columns), SeenIds()
@@ -159,7 +159,7 @@ def _rates(counted: CellCounts, estimators: Sequence[Estimator], options: Estima
 
 
 class _Planned(NamedTuple):
-    """The plans of one model in one language; None where the data are too few to plan with."""
+    """The plans of one model in one language; None if there are too few data for planning."""
 
     model: str | None
     language: str
@@ -226,7 +226,7 @@ def _needed(plan: Plan | None) -> str:
 
 
 def _show_rates(rates: Sequence[Rate], form: str | None, confidence: float) -> None:
-    """Percentages with intervals; contradictions stand above the table, other reasons of unreliable rates below."""
+    """Percentages with intervals; contradictions are above the table, other reasons of unreliable rates below."""
     import msgspec
 
     from veriglot.study.rates import contradictions
@@ -250,7 +250,7 @@ def _show_rates(rates: Sequence[Rate], form: str | None, confidence: float) -> N
         "estimator": [str(rate.estimator) for rate in rates],
         "seed": ["all" if rate.seed is None else str(rate.seed) for rate in rates],
     }
-    # A column that says the same of all says it once, above.
+    # A column with the same value in all rows is shown once, above.
     shown = [name for name, values in names.items() if name == "language" or len(set(values)) > 1]
     for name in ("model", "estimator"):
         if name not in shown and rates and names[name][0] != "-":
@@ -275,7 +275,7 @@ def _show_rates(rates: Sequence[Rate], form: str | None, confidence: float) -> N
 
 
 def _reasons(rates: Sequence[Rate], reasons_of: Callable[[Rate], Sequence[str]]) -> Iterator[str]:
-    """Why rates are unreliable, each reason once with its cells."""
+    """The reasons of unreliable rates, each once with its cells."""
     several = len({rate.model for rate in rates}) > 1
     reasons = (
         (reason, f"{rate.model or '-'} in {rate.language}" if several else rate.language)
@@ -287,7 +287,7 @@ def _reasons(rates: Sequence[Rate], reasons_of: Callable[[Rate], Sequence[str]])
 
 
 def _numbers(rate: Rate) -> tuple[str, ...]:
-    sure = "{:.2%}" if rate.status == "ok" else "({:.2%}?)"  # as in the report of a study
+    sure = "{:.2%}" if rate.status == "ok" else "({:.2%}?)"  # as in a study's report
     value = "-" if rate.rate is None else sure.format(rate.rate)
     interval = "-" if rate.low is None or rate.high is None else f"{100 * rate.low:.2f} to {100 * rate.high:.2f}"
     given = round(rate.responses / rate.coverage) if rate.coverage else 0

@@ -68,7 +68,7 @@ class EvaluateOptions(Options):
 
     @property
     def figures(self) -> dict[str, Any]:
-        """Which figures are given, and how their intervals are made."""
+        """Which figures to compute, and how to make their intervals."""
         levels = self.levels or (None if self.full or self.json else _OF_SUMMARY)
         return {"seed": self.seed, "resamples": self.resamples, "levels": levels}
 
@@ -130,7 +130,7 @@ def evaluate(options: EvaluateOptions) -> int:
 
 
 def _calibration(options: EvaluateOptions, evaluation: Evaluation, confidences: Rows) -> Calibration:
-    """Fit a calibration on what the detector said, and write it."""
+    """Fit a calibration to the detector's confidences, and write it."""
     from veriglot.training.calibration import fit_calibration
 
     detector, made = str(evaluation.stored.about["detector"]), evaluation.stored.about.get("made")
@@ -162,7 +162,7 @@ def _from_counts(options: EvaluateOptions) -> Evaluation:
 
 
 def _measured(options: EvaluateOptions, account: Account, confidences: Rows | None) -> Evaluation:
-    """Judge the samples, or join them with predictions, and measure."""
+    """Judge the samples, or join them with predictions, and compute the figures."""
     from veriglot.bench.evaluation import Evaluator
     from veriglot.bench.predictions import Predictions
     from veriglot.metrics.reference import FlagFilter
@@ -234,12 +234,12 @@ def _settings(options: EvaluateOptions, **made: Any) -> EvaluationSettings:
 
 
 def _samples(options: EvaluateOptions, inputs: Sequence[Input], account: Account) -> Iterator[Sample]:
-    """The samples of all inputs; what cannot be read is told and kept, or ends the run."""
+    """The samples of all inputs; unreadable rows are reported and stored, or end the run."""
     from veriglot.metrics.reference import COMBINED
     from veriglot.studio.agreement import joined
 
-    joining = options.annotator in COMBINED and len(inputs) > 1  # of texts, whose ids recur in people's files
-    seen = SeenIds() if options.predictions and not joining else None  # which are joined by id
+    joining = options.annotator in COMBINED and len(inputs) > 1  # texts whose ids are the same in people's files
+    seen = SeenIds() if options.predictions and not joining else None  # predictions are joined by id
     beside = options.output or options.counts
     failures = Path(f"{beside}.failed.jsonl") if beside else None
     tag = known_tag(options.language)
@@ -251,11 +251,11 @@ def _samples(options: EvaluateOptions, inputs: Sequence[Input], account: Account
     return iter(joined(samples, lambda: next(reversed(account.report.files)))) if joining else samples
 
 
-_LOOKED_AT = 100_000  # samples without labels, after which the figures themselves say what they lack
+_LOOKED_AT = 100_000  # maximum samples to search for labels; later the figures show what is missing
 
 
 def _labelled(options: EvaluateOptions, samples: Iterator[Sample]) -> Iterator[Sample]:
-    """The samples; where none has the labels that are needed, that is known before the first is judged."""
+    """The samples; if none has the needed labels, this is reported before any is judged."""
     from veriglot.metrics.reference import reference, require_annotator, response_label
 
     start = []
@@ -280,12 +280,12 @@ def _labelled(options: EvaluateOptions, samples: Iterator[Sample]) -> Iterator[S
 
 
 def _settings_of(options: EvaluateOptions, given: Predictions) -> EvaluationSettings:
-    """How predictions of a file were made, as far as they say."""
+    """How the predictions of a file were made, as far as known."""
     threshold = given.threshold if options.threshold is None else options.threshold
     predictions = given.by_id.values()
     if options.threshold is not None:
         for prediction in predictions:
-            # Spans between a lower threshold and the one that made the predictions are not in them; words would be.
+            # Spans between a lower threshold and that of the predictions are missing in them; words would not be.
             made_at = stated_threshold(prediction.signature) or 0.0
             if prediction.spans is not None and prediction.words is None and options.threshold < made_at:
                 raise UsageError(
@@ -305,7 +305,7 @@ def _settings_of(options: EvaluateOptions, given: Predictions) -> EvaluationSett
 
 
 def _warn(options: EvaluateOptions, given: Predictions, spans_alone: int, account: Account) -> None:
-    """Say how many predictions belong to no sample, and where the threshold is held against spans alone."""
+    """Report how many predictions belong to no sample, and whether the threshold applies only to spans."""
     unused = len(given.unused)
     if unused and given.used:
         account.warn(f"{unused:,} predictions of {', '.join(options.predictions)} belong to no sample of the data.")
@@ -317,11 +317,11 @@ def _warn(options: EvaluateOptions, given: Predictions, spans_alone: int, accoun
 
 
 def _finish(options: EvaluateOptions, evaluation: Evaluation, calibration: Calibration | None) -> None:
-    """Show the figures, and write what was asked for."""
+    """Show the figures, and write the requested files."""
     if options.counts:
         evaluation.stored.save(Path(options.counts))
     try:
-        if options.output:  # first: whoever reads the figures may have left
+        if options.output:  # first: the reader of standard output may close it
             Path(options.output).write_bytes(encode(evaluation.profile()) + b"\n")
     finally:
         _show(options, evaluation, calibration)
@@ -348,7 +348,7 @@ def _show(options: EvaluateOptions, evaluation: Evaluation, calibration: Calibra
         )
 
 
-_SHOWN = {"detector", "source", "method", "threshold", "quality", "data", "signature"}  # of a calibration: no curves
+_SHOWN = {"detector", "source", "method", "threshold", "quality", "data", "signature"}  # without curves
 
 
 def _plain(evaluation: Evaluation, calibration: Calibration | None) -> dict[str, Any]:
@@ -374,10 +374,10 @@ def _plain(evaluation: Evaluation, calibration: Calibration | None) -> dict[str,
     return plain
 
 
-# The summary: a line a language.
+# The summary: one line per language.
 
 
-# Head, level and name of a figure; {} is the unit.
+# Heading, level and name of a figure; {} is the unit.
 _SUMMARY = (
     ("wrong,\nmarked", "response", "recall"),
     ("right,\nmarked", "response", "fpr"),
@@ -385,7 +385,7 @@ _SUMMARY = (
     ("{}\nrecall", "unit", "recall"),
     ("{}\nF1", "unit", "f1"),
 )
-_WIDE = 120  # columns from which an interval stands beside its figure, and a language takes one line
+_WIDE = 120  # minimum columns for intervals beside figures, with one line per language
 _SUMMARY_LEGEND = (
     "n: responses that were labelled and scored; wrong: those that the labels mark anywhere. Wrong, marked: recall, the"
     " share of them that the detector marks anywhere. Right, marked: FPR, the share of the right ones that it marks:"
@@ -394,7 +394,7 @@ _SUMMARY_LEGEND = (
 
 
 def _show_summary(evaluation: Evaluation) -> None:
-    """Print a line for each language and one for all: responses found and marked in vain, and units."""
+    """Print one line for each language and one for all: responses, false alarms, and units."""
     from veriglot.metrics.estimate import MEAN, POOLED
 
     console = open_console()
@@ -420,12 +420,12 @@ def _show_summary(evaluation: Evaluation) -> None:
 
 
 def _shown_languages(tags: Iterable[str]) -> list[str]:
-    """Each once; of one language, the mean and the pooled figures say the same once more."""
+    """Each once; with only one language, the mean and the pooled figures would repeat it."""
     languages = list(dict.fromkeys(tags))
     return languages[:1] if len(languages) == 3 else languages
 
 
-# All figures, a table a level.
+# All figures, one table per level.
 
 
 _LEGEND = (
@@ -441,7 +441,7 @@ _RATES = {"precision": "precision", "recall": "recall", "F1": "f1", "FPR": "fpr"
 
 
 def _show_figures(evaluation: Evaluation, levels: Sequence[str]) -> None:
-    """Print the tables of an evaluation; `levels` are those that were asked for, none for all."""
+    """Print the tables of an evaluation; `levels` are the requested ones, empty for all."""
     from veriglot.metrics.estimate import POOLED
 
     shown = []
@@ -449,7 +449,7 @@ def _show_figures(evaluation: Evaluation, levels: Sequence[str]) -> None:
     for layout in packaged(__package__, "evaluate.toml", dict[str, list[dict[str, Any]]])["tables"]:
         level, names = layout["level"], layout["figures"]
         if not levels and level == "category" and len(evaluation.counts.types) == 1:
-            continue  # one type says what "unsupported or not" said
+            continue  # with one type it would repeat the binary figures
         figures = [f for f in evaluation.figures if f.level == level and f.name in names.values()]
         _print_figures(figures, layout["title"].format(unit), layout["counted"].format(unit), names)
         shown += figures
@@ -472,7 +472,7 @@ def _show_figures(evaluation: Evaluation, levels: Sequence[str]) -> None:
 
 def _print_figures(figures: Sequence[MetricResult], title: str, counted: str, names: dict[str, str]) -> None:
     if all(figure.value is None for figure in figures):
-        return  # the notes say why
+        return  # the notes have the reason
     by_key = {(figure.name, figure.language): figure for figure in figures}
     present = {head: name for head, name in names.items() if name in {each.name for each in figures}}
     rows = []
@@ -486,7 +486,7 @@ def _print_figures(figures: Sequence[MetricResult], title: str, counted: str, na
 
 
 def _print_types(evaluation: Evaluation) -> None:
-    """A row per type: one against the rest, over all languages."""
+    """One row per type: one against the rest, over all languages."""
     from veriglot.metrics.estimate import MEAN, POOLED
 
     by_key = {(figure.level, figure.name, figure.language): figure for figure in evaluation.figures}
@@ -504,7 +504,7 @@ def _print_types(evaluation: Evaluation) -> None:
 
 
 def _short(value: float) -> str:
-    """Two digits without the zero in front: `.34`, `-.02`, `1.0`."""
+    """Two digits without the leading zero: `.34`, `-.02`, `1.0`."""
     text = f"{value:.2f}"
     return {"1.00": "1.0", "-0.00": ".00"}.get(text, text.replace("0.", ".", 1))
 

@@ -1,4 +1,4 @@
-"""What the commands that make data share: options, inputs, models asked, plans and accounts."""
+"""Shared by the commands that generate data: options, inputs, models, plans and reports."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ T = TypeVar("T", bound="Row")
 
 
 class Reading(Options):
-    """How the rows of a data set are read."""
+    """How to read the rows of a data set."""
 
     language: str | None = None
     format: str | None = None
 
 
 class Run(Options):
-    """How a run goes on, and what it says."""
+    """Resuming and output of a run."""
 
     overwrite: bool = False
     retry: bool = False
@@ -64,13 +64,13 @@ class Run(Options):
 
     @contextmanager
     def progress(self, total: Callable[[], int | None] = lambda: None) -> Iterator[dict[str, Any]]:
-        """A bar of so many rows, with what a job is told to go on by, as its keyword arguments."""
+        """A progress bar for so many rows, and a job's options for resuming, as keyword arguments."""
         with Bar(shown=not self.quiet, total=total) as bar:
             yield {"restart": self.overwrite, "retry": self.retry, "seen": lambda _: bar.advance()}
 
 
 class Checks(Options):
-    """How it is checked that the evidence supports passages and not errors."""
+    """How to check that the evidence supports passages and not errors."""
 
     support: Literal["none", "detector", "model"] = "none"
     detector: str = "auto"
@@ -78,11 +78,11 @@ class Checks(Options):
     attempts: int = 2
 
     def models(self, model: str) -> list[str]:
-        """The models that are going to be asked, where `model` edits."""
+        """The models to call, if `model` edits."""
         return [model, *([self.support_model] if self.support == "model" and self.support_model else [])]
 
     def made(self, model: str, seed: int) -> Support | None:
-        """The check that is asked for; `model` makes it where no other is named."""
+        """The requested check, by `model` unless another is given."""
         if self.support == "none":
             return None
         if self.support == "model":
@@ -92,14 +92,14 @@ class Checks(Options):
 
 
 class Cost(Options):
-    """What tokens cost."""
+    """Prices of tokens."""
 
     price_in: float | None = None
     price_out: float | None = None
 
     @property
     def prices(self) -> tuple[float, float] | None:
-        """What a million tokens of prompts and of replies cost, or None where neither is given.
+        """Prices of a million tokens of prompts and of replies, or None if neither is given.
 
         Raises:
             UsageError: one is given without the other.
@@ -112,7 +112,7 @@ class Cost(Options):
 
 
 class Connection(Options):
-    """Whom to ask, and what may be spent."""
+    """The model server, and spending limits."""
 
     base_url: str | None = None
     mock_rules: str | None = None
@@ -127,11 +127,11 @@ class Connection(Options):
 
     @property
     def settings(self) -> Settings:
-        """How the model generates: the settings given, over those of the preset that is named.
+        """The generation settings: the given ones, and defaults of the named preset.
 
         Raises:
-            UnknownNameError: no such preset or setting; the error suggests the nearest.
-            UsageError: a value out of range, or of the wrong kind.
+            UnknownNameError: no such preset or setting; the error suggests the most similar ones.
+            UsageError: a value out of range, or of the wrong type.
         """
         values = dict(self.generation)
         name = values.pop("preset", None)
@@ -144,7 +144,7 @@ class Connection(Options):
             settings = msgspec.convert(values, Settings)
         except msgspec.ValidationError as error:
             raise UsageError(f"A generation setting cannot be used: {error}.") from error
-        return settings if name is None else settings.over(preset(str(name)))
+        return settings if name is None else settings.with_defaults(preset(str(name)))
 
     def _reached(self) -> tuple[str, dict[str, Any]]:
         """The name of the client, and its options."""
@@ -160,20 +160,20 @@ class Connection(Options):
         return name, given
 
     def check(self) -> None:
-        """Raise a `UsageError` where an option that the client needs is missing."""
+        """Raise a `UsageError` if an option of the client is missing."""
         self._reached()
 
     @contextmanager
     def open(self, output: Path, models: Iterable[str], revision: str | None = None) -> Iterator[Client]:
-        """The client, with the cache that belongs to `output` where none was named.
+        """The client, with a cache beside `output` unless one is given.
 
         Args:
-            output: what is made.
-            models: the names of all models that are going to be asked.
-            revision: of the models; calls of another one are not used again.
+            output: the output of the run.
+            models: the names of all models to call.
+            revision: of the models; cached calls of another revision are not reused.
 
         Raises:
-            UsageError: several models of a client that runs a single one, or an option that is missing.
+            UsageError: several models for a client with a single one, or a missing option.
             UnknownNameError: no such client or option.
             MissingExtraError: its packages are not installed.
         """
@@ -200,11 +200,11 @@ class Connection(Options):
 
 
 class Queries:
-    """The samples that a command reads, as often as it needs them.
+    """The input samples of a command, which can be read several times.
 
     Args:
-        names: files and folders; not standard input, since each model of a run reads them again.
-        reading: how they are read.
+        names: files and folders; not standard input, because each model of a run reads them again.
+        reading: how to read them.
 
     Raises:
         InputError: there is no such file.
@@ -214,12 +214,12 @@ class Queries:
     def __init__(self, names: Sequence[str], reading: Reading = Reading()) -> None:
         if STDIN in names:
             raise UsageError("Standard input cannot be read again when the run goes on.", "Write it to a file first.")
-        self._options = {"language": known_tag(reading.language), "format": reading.format}  # other ones, other rows
+        self._options = {"language": known_tag(reading.language), "format": reading.format}  # they change the rows
         self.inputs = find_inputs(names, format_name=reading.format, skipped=say)
 
     @property
     def made_of(self) -> dict[str, Any]:
-        """What a job is told of its inputs, as its keyword arguments."""
+        """A job's input options, as keyword arguments."""
         return {"inputs": self.paths, "options": dict(self._options)}
 
     @property
@@ -228,17 +228,17 @@ class Queries:
         return [file.path for file in self.inputs]
 
     def count(self) -> int | None:
-        """How many rows there are, where that is quick to know."""
+        """Number of rows, if it is quick to count."""
         return count_rows(self.inputs)
 
     def rows(self) -> Iterator[Sample | FailedRow]:
-        """Every row, in order; ids that occur twice are failed rows."""
+        """Every row, in order; rows with a repeated id are failed rows."""
         language, format_name = self._options["language"], self._options["format"]
         return rows_of(self.inputs, format_name=format_name, language=language, seen=SeenIds())
 
 
 def records_of(paths: Sequence[str], make: Callable[[Any], T]) -> Iterator[T | FailedRow]:
-    """The objects of JSON lines, made into something with an id; what cannot be, and repeated ids, as failed rows."""
+    """JSON lines converted to objects with an id; invalid rows and repeated ids are failed rows."""
     seen = SeenIds()
     for path in paths:
         for record in read_container("jsonl", Source(path)):
@@ -257,12 +257,12 @@ def records_of(paths: Sequence[str], make: Callable[[Any], T]) -> Iterator[T | F
 
 
 def references(paths: Sequence[str], part: Part) -> Iterator[Reference | FailedRow]:
-    """The articles of JSON lines as references; those that cannot be used, and repeated ids, as failed rows."""
+    """JSON lines of articles as references; unusable rows and repeated ids are failed rows."""
     return records_of(paths, partial(reference_from, part=part))
 
 
 def tell(path: Path, tally: Tally, what: str = "responses") -> int:
-    """Say what became of the rows of an output; returns the exit code."""
+    """Report the results of an output; returns the exit code."""
     say(f"{path}: {tally.rows:,} {what}, {tally.statuses.total():,} done, {tally.failed:,} failed.")
     if tally.reused:
         whole = "All" if tally.reused == tally.rows else f"{tally.reused:,}"
@@ -276,7 +276,7 @@ def tell(path: Path, tally: Tally, what: str = "responses") -> int:
 
 
 def print_plan(prices: tuple[float, float] | None = None, **plan: int) -> None:
-    """Print calls and tokens that it would take, with what `tokens_in` and `tokens_out` cost where prices are given."""
+    """Print the estimated calls and tokens, with the cost of `tokens_in` and `tokens_out` if prices are given."""
     money = {}
     if prices is not None:
         spent = plan["tokens_in"] * prices[0] + plan["tokens_out"] * prices[1]
@@ -294,14 +294,14 @@ def show_account(
     prices: tuple[float, float] | None = None,
     json: bool,
 ) -> None:
-    """An account with a `total`: a table on standard output; what was spent, and why the rest fell out, beside it.
+    """Print a report with a `total`: a table on standard output; usage, and reasons for rejections, on standard error.
 
     Args:
-        account: the record, with `languages` and their `total`, which is printed whole as JSON.
-        cells: what the table has of a language, or of the total, each with its head.
-        done: what was made, in a sentence.
-        reasons: why things were not taken and how often, by what they are.
-        rejected: what is said before the reasons, where there are any.
+        account: the record, with `languages` and their `total`, which is completely printed as JSON.
+        cells: the columns and values for a language, or for the total.
+        done: a sentence about the output.
+        reasons: kind of object to counts of reasons for rejections.
+        rejected: text before the reasons, if there are any.
         prices: of tokens.
         json: print the record instead of everything else.
     """

@@ -1,4 +1,4 @@
-"""What commands read: a pair of texts, files in any readable format, folders, standard input."""
+"""Inputs of commands: a pair of texts, files in any readable format, folders, standard input."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
 
 STDIN = "-"
 T = TypeVar("T")
-_SMALL = 1 << 20  # bytes of input; less is done before worker processes would be ready
+_SMALL = 1 << 20  # bytes of input; less is finished before worker processes would be ready
 
 
 @dataclass(frozen=True)
@@ -45,34 +45,34 @@ class Input:
     """One file to read.
 
     Attributes:
-        path: where it is; `-` is standard input.
-        relative_path: its path inside the folder that was named, or its name; outputs in a folder are called after it.
+        path: the file; `-` for standard input.
+        relative_path: its path inside the given folder, or its name; outputs in a folder have the same.
     """
 
     path: str
     relative_path: PurePath
 
 
-_ROWS = {".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".xlsx"}  # files of rows: none goes unchecked in silence
+_ROWS = {".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".xlsx"}  # files of rows: none may be skipped silently
 
 
 def find_inputs(
     names: Sequence[str], *, skipped: Callable[[str], None], format_name: str | None = None, columns: Sequence[str] = ()
 ) -> list[Input]:
-    """The files that `names` stand for, in order; folders give their files, sorted by path.
+    """The files of `names`, in order; folders are replaced by their files, sorted by path.
 
-    What an earlier run made of the files of a folder, or left beside its output, is not taken for input. Samples that
-    were made of other files are: the responses of a study, or of `veriglot dataset`.
+    Outputs that an earlier run made from the files of a folder, and files beside these outputs, are skipped. Samples
+    that were made from other files are read: the responses of a study, or of `veriglot dataset`.
 
     Args:
         names: files, folders, or `-` for standard input.
-        format_name: the format of every file; None takes from folders the files whose format is recognised.
-        skipped: told of every file of a folder that is left aside, and why.
-        columns: which column holds which part of a sample, as --map has it; any file of rows is taken then.
+        format_name: the format of every file; if None, files with an unknown format are skipped in folders.
+        skipped: called with every skipped file of a folder, and the reason.
+        columns: mapping from sample field to column, as for --map; then every file of rows is read.
 
     Raises:
-        InputError: a file does not exist, or a folder holds none.
-        UsageError: standard input is named twice, or `columns` cannot be understood.
+        InputError: a file does not exist, or a folder has none.
+        UsageError: standard input is given twice, or `columns` is invalid.
     """
     from veriglot.formats.reader import columns_from
 
@@ -95,10 +95,10 @@ def find_inputs(
 
 
 def kind_of(output: str | Path, kinds: Mapping[str, str]) -> str:
-    """What the suffix of an output says, by a table of suffixes.
+    """The kind of an output by its suffix, from a mapping of suffixes to kinds.
 
     Raises:
-        UnknownNameError: it is not in the table.
+        UnknownNameError: the suffix is not in the mapping.
     """
     suffix = Path(output).suffix.lower()
     if suffix not in kinds:
@@ -107,10 +107,10 @@ def kind_of(output: str | Path, kinds: Mapping[str, str]) -> str:
 
 
 def require_files(paths: Iterable[str]) -> None:
-    """Refuse a path where there is no file.
+    """Check that all paths are files.
 
     Raises:
-        InputError: there is none at one of them.
+        InputError: one is not.
     """
     for path in paths:
         if not Path(path).is_file():
@@ -132,7 +132,7 @@ def _inside(folder: Path, format_name: str | None, skipped: Callable[[str], None
             skipped(f"{path} is left aside: an earlier run made it of files of this folder")
     for name, why in unread.items():
         is_companion = any(load_format(owner).reads_beside(Path(name)) for owner in FORMATS.names())
-        if Path(name).suffix.lower() in _ROWS and not is_companion:  # refused when it is read, as if it had been named
+        if Path(name).suffix.lower() in _ROWS and not is_companion:  # reading will reject it, as a named file
             inputs.append(Input(name, Path(name).relative_to(folder)))
         else:
             skipped(f"{name} is left aside: {why}")
@@ -142,7 +142,7 @@ def _inside(folder: Path, format_name: str | None, skipped: Callable[[str], None
 
 
 def _made_of(output: Path) -> list[str]:
-    """The names of the files that a run made it of; none where what lies beside it is not from a run."""
+    """The input files of a run's output; none if the files beside it are not from a run."""
     try:
         manifest = Manifest.load(output)
     except UsageError:
@@ -151,25 +151,25 @@ def _made_of(output: Path) -> list[str]:
 
 
 def known_tag(language: str | None) -> str | None:
-    """The BCP 47 tag of a language given by tag, code or name; None where none is given.
+    """The BCP 47 tag of a language given by tag, code or name; None stays None.
 
     Raises:
-        UnknownNameError: no such language; the error suggests the nearest.
+        UnknownNameError: no such language; the error suggests the most similar ones.
     """
     return None if language is None else get_language(language).tag
 
 
 def parts(text: str) -> list[str]:
-    """The parts of a list that is written with commas."""
+    """The parts of a comma-separated list."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def language_tags(text: str) -> tuple[str, ...]:
-    """The BCP 47 tags of languages that are written with commas, each once.
+    """The BCP 47 tags in a comma-separated list of languages, without duplicates.
 
     Raises:
         UnknownNameError: no such language.
-        UsageError: there is none.
+        UsageError: the list is empty.
     """
     tags = tuple(dict.fromkeys(get_language(part).tag for part in parts(text)))
     if not tags:
@@ -178,7 +178,7 @@ def language_tags(text: str) -> tuple[str, ...]:
 
 
 def jobs_for(inputs: Sequence[Input], asked: int | None) -> int:
-    """How many processes to start: as many as asked for, or else 0 (one for each core), and 1 for little input."""
+    """Number of processes: as requested, or else 0 (one per core), and 1 for little input."""
     if asked is not None:
         return asked
     size = sum(Path(file.path).stat().st_size for file in inputs if file.path != STDIN)
@@ -186,7 +186,7 @@ def jobs_for(inputs: Sequence[Input], asked: int | None) -> int:
 
 
 def count_rows(inputs: Sequence[Input]) -> int | None:
-    """How many rows there are, where that is quick to know: JSON lines and Parquet. None otherwise."""
+    """Number of rows, if it is quick to count: JSON lines and Parquet. None otherwise."""
     total = 0
     for source in inputs:
         suffix = source.relative_path.suffix.lower()
@@ -213,18 +213,18 @@ def rows_of(
     columns: Sequence[str] = (),
     labelled: bool = False,
 ) -> Iterator[Sample | FailedRow]:
-    """The rows of some files, in order; those that cannot be read come as `FailedRow`.
+    """The rows of some files, in order; unreadable rows are a `FailedRow`.
 
     Args:
         inputs: the files.
-        format_name: their format; None guesses it from the content.
-        language: BCP 47 tag for samples that state none.
-        report: where repairs are counted.
-        seen: ids that may not occur again, where several files make one output or are joined by id.
-        alone: whether there is no other input. A file that cannot be read at all then ends the run; among others it
-            is one failed row.
-        columns: which column holds which part of a sample, as --map has it.
-        labelled: refuse labels that cannot be understood.
+        format_name: their format; None detects it.
+        language: BCP 47 tag of samples that have none.
+        report: gets counts of repairs.
+        seen: ids that may not occur again, if several files make one output or are joined by id.
+        alone: whether there is no other input. Then a completely unreadable file ends the run; otherwise it is one
+            failed row.
+        columns: mapping from sample field to column, as for --map.
+        labelled: refuse labels with unknown meaning.
     """
     from veriglot.formats.reader import columns_from, read_rows
 
@@ -242,7 +242,7 @@ def rows_of(
 
 
 def readable(rows: Iterable[T | FailedRow], outcome: str) -> Iterator[T]:
-    """The rows that could be read; how many could not is said in the end, with `outcome` after the number, and why."""
+    """The readable rows; the number of others is reported at the end, with `outcome` after the number, and why."""
     count, first = 0, None
     for row in rows:
         if isinstance(row, FailedRow):
@@ -254,7 +254,7 @@ def readable(rows: Iterable[T | FailedRow], outcome: str) -> Iterator[T]:
 
 
 def read_text(path: str) -> str:
-    """A text file, or standard input, exactly as it stands; only a byte order mark is taken off.
+    """The content of a text file or of standard input, unchanged except for a byte order mark.
 
     Raises:
         InputError: there is no such file, or it is not UTF-8.

@@ -1,4 +1,4 @@
-"""`veriglot merge`: one output of the shards of a run."""
+"""`veriglot merge`: merges the outputs of a run's shards."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def get(names: list[str], source: str | None = None, accept: bool = False, quiet
     download resumes if the server allows it. No incomplete file is ever left under a model's name.
     """
     for name in names:
-        registry.model(name)  # a slip in the last name should not wait for the first download
+        registry.model(name)  # an unknown name at the end must fail before the first download
     for name in names:
         with _transfer_bar(quiet=quiet) as bar:
             path = cache.get(
@@ -98,7 +98,7 @@ def path(name: str) -> None:
 
 
 def _asked(model: registry.Model, bar: Progress) -> bool:
-    """Ask the person at the terminal; where none is there, nobody has accepted anything."""
+    """Ask the user at the terminal; without a terminal the answer is no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     bar.stop()
@@ -109,7 +109,7 @@ def _asked(model: registry.Model, bar: Progress) -> bool:
 
 
 def _transfer_bar(*, quiet: bool) -> Progress:
-    """A bar of bytes on standard error, which appears with the first transfer where a person is there to see it."""
+    """A progress bar of bytes on standard error, shown from the first transfer on, only in a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 

@@ -107,11 +107,11 @@ def _study(path: Path) -> StudyResults:
 
 
 def _is_bench(path: Path) -> bool:
-    """Whether these are the results of a bench, which have a leaderboard."""
+    """Whether these are results of a bench, which have a leaderboard."""
     try:
         results = decode_json(path.read_bytes())
     except (OSError, ValueError, VeriglotError):
-        return False  # said where a study is looked for
+        return False  # reading the study reports it
     return isinstance(results, dict) and "rank_by" in results
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from veriglot.cli.command import Options, command
 from veriglot.cli.console import say
 from veriglot.cli.inputs import parts, read_text
-from veriglot.errors import UsageError, needing
+from veriglot.errors import UsageError, requires_extra
 
 _KEYS = "VERIGLOT_API_KEYS"
 _SHORTEST_KEY = 16
@@ -51,7 +51,7 @@ def serve(options: ServeOptions) -> None:
     Here:            veriglot serve
     For a network:   veriglot serve --host 0.0.0.0 --keys keys.txt
     """
-    with needing("The server", "serve"):
+    with requires_extra("The server", "serve"):
         from veriglot.server.app import Serving
         from veriglot.server.app import serve as run
         from veriglot.server.batches import Batcher, Limits, Selection
@@ -90,7 +90,7 @@ def serve(options: ServeOptions) -> None:
 def _keys(path: Path | None) -> tuple[str, ...]:
     """The keys of a file, or of the environment."""
     if path is None:
-        given = os.environ.pop(_KEYS, "")  # popped: workers inherit it otherwise
+        given = os.environ.pop(_KEYS, "")  # removed, so that workers do not inherit it
         lines = given.split(",")
     else:
         given = read_text(str(path))
@@ -98,7 +98,7 @@ def _keys(path: Path | None) -> tuple[str, ...]:
         if path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
             say(f"others on this machine can read {path}; type: chmod 600 {path}")
     keys = tuple(key for key in map(str.strip, lines) if key and key[0] != "#")
-    if not keys and (path or given):  # else everybody could call
+    if not keys and (path or given):  # otherwise everybody could call
         raise UsageError(
             f"There is no key in {path or _KEYS}.", "Write one key on each line, or in the variable between commas."
         )

@@ -15,7 +15,7 @@ import typer
 from veriglot.cli.command import Options, command, new_app
 from veriglot.cli.console import Account, listed, print_json, say
 from veriglot.cli.inputs import find_inputs, known_tag, parts
-from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError, VeriglotError, needing
+from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError, VeriglotError, requires_extra
 from veriglot.formats.reader import columns_from, read_rows
 from veriglot.plugins import packaged
 from veriglot.records.languages import get_language
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from veriglot.studio.store import Store
 
 
-_MOST_LINKS = 1000  # of one call
-_SHOWN = 20  # rows that became no item; JSON has all
+_MOST_LINKS = 1000  # maximum per call
+_SHOWN = 20  # maximum rejected rows shown; JSON has all
 
 
 app = new_app()
@@ -60,7 +60,7 @@ def _studio(
 
 
 class ProjectOptions(Options):
-    """What a command works on, and how it prints."""
+    """The project of a command, and its output form."""
 
     project: Path
     database: str | None = None
@@ -75,7 +75,7 @@ def _project_at(path: Path) -> Project:
 @contextmanager
 def _opened(project: Project, database: str | None, *, create: bool = False) -> Iterator[Store]:
     """The store of a project."""
-    with needing("The studio", "studio"):
+    with requires_extra("The studio", "studio"):
         from veriglot.studio.store import open_store
     store = open_store(database or project.database, create=create)
     try:
@@ -102,7 +102,7 @@ def init(
     tags = [get_language(value).tag for value in parts(languages or "")]
     seen = [_path_from(folder, value) for value in data or ()] or ["data.jsonl"]
     plain = unicodedata.normalize("NFKD", title.casefold()).encode("ascii", "ignore").decode()
-    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:64].strip("-") or "project"  # else there is no Latin letter
+    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:64].strip("-") or "project"  # if there is no Latin letter
     text = preset_text(preset, title=title, slug=slug, data=seen, languages=tags)
     files = [folder / value for value in seen]
     folder.mkdir(parents=True, exist_ok=True)
@@ -122,7 +122,7 @@ _EXAM = re.compile(r"^\[exam\].*?(?=^\[(?!\[exam))", re.DOTALL | re.MULTILINE)
 
 
 def _may_be_labelled(file: Path) -> bool:
-    """Whether a file has labels, or is not there yet; what cannot be read is for the import to tell of."""
+    """Whether a file has labels, or does not exist yet; the import reports unreadable files."""
     try:
         return not file.exists() or any(getattr(row, "annotations", ()) for row in read_rows(file))
     except VeriglotError:
@@ -130,7 +130,7 @@ def _may_be_labelled(file: Path) -> bool:
 
 
 def _path_from(folder: Path, path: str) -> str:
-    """A path as the project file says it: given from where the command is typed, it is written from the folder."""
+    """A path for the project file: relative to its folder instead of the current one."""
     if Path(path).is_absolute() or ((folder / path).exists() and not Path(path).exists()):
         return path
     return Path(os.path.relpath(path, folder)).as_posix()
@@ -152,7 +152,7 @@ def import_(options: ProjectOptions) -> int:
         exit_code = _tell_import(import_all(store, loaded), json=options.json)
         try:
             _check_ready(store, loaded)
-        except UsageError as error:  # `serve` refuses it
+        except UsageError as error:  # `serve` will refuse it
             say(f"{error.message} {error.remedy}")
         with store.reading() as tx:
             if not tx.people(tx.project(loaded.slug).id):
@@ -162,7 +162,7 @@ def import_(options: ProjectOptions) -> int:
 
 
 def _check_ready(store: Store, project: Project) -> None:
-    """Refuse a project in which no annotator could begin; warn of an exam that lacks items."""
+    """Refuse a project in which no annotator could start; warn of an exam that lacks items."""
     from veriglot.studio.assignment import check_ready
     from veriglot.studio.items import register_project
 
@@ -174,7 +174,7 @@ def _check_ready(store: Store, project: Project) -> None:
 
 
 def _tell_import(done: ImportResult, *, json: bool) -> int:
-    """Say what became of the rows; the exit code."""
+    """Report the results of the rows; returns the exit code."""
     for row in done.unusable[:_SHOWN]:
         message = (
             row.error.at(path=row.path or None, line=row.line or None)
@@ -229,7 +229,7 @@ def invite(
         raise UsageError("An address is one person's.", "Give --email without --count and --role script.")
     url, tags = public_url or "http://127.0.0.1:8321", parts(languages or "")
     loaded = _project_at(project)
-    with needing("The studio", "studio"):
+    with requires_extra("The studio", "studio"):
         from veriglot.studio.people import invite as make_invitation
         from veriglot.studio.people import make_token
         from veriglot.studio.tables import Role
@@ -374,7 +374,7 @@ def agreement(
     places: list[tuple[str, int, str]] = []  # file, row (from 1, unreadable ones counted) and id of each sample
 
     def samples() -> Iterator[Sample]:
-        """Annotators of one text have the same ids in files of their own, so ids may recur."""
+        """Annotators of one text use the same ids in their own files, so ids may recur."""
         for source in inputs:
             for number, row in enumerate(
                 read_rows(source.path, format=format_, language=tag, columns=columns_from(columns)), 1
@@ -406,11 +406,11 @@ def agreement(
     return EXIT_ROWS_FAILED if bad else 0
 
 
-_MOST_REPEATS = 5  # that are named on standard error; the report has all
+_MOST_REPEATS = 5  # maximum on standard error; the report has all
 
 
 def _warn(report: AgreementReport) -> None:
-    """Name the rows in which a name annotates a text again: one slip of a copy changes every figure."""
+    """Report the rows in which an annotator has a text again: a single copying error changes every figure."""
     for repeat in report.repeated[:_MOST_REPEATS]:
         say(
             f"{repeat.annotator!r} annotated one text twice: {repeat.first}, and {repeat.second}. Names are set aside,"
@@ -426,7 +426,7 @@ _INTERVALS = (
     " Under each value: its 95% interval, from a bootstrap that draws whole texts, of the draws that give a value"
     " (--json counts the others)."
 )
-_WHOLE = ("all", "all")  # what a figure over all pairs is between
+_WHOLE = ("all", "all")  # the pair of a figure over all pairs
 
 
 def _show_agreement(report: AgreementReport) -> None:
@@ -462,7 +462,7 @@ def _show_agreement(report: AgreementReport) -> None:
 
 
 def _agreement_table(title: str, rows: Sequence[AgreementRow], lead: tuple[str, ...]) -> Table:
-    """A row for each language, or for each pair in it."""
+    """One row per language, or per pair in it."""
     present = {(row.scope, row.measure) for row in rows}
     columns = [
         (scope, name) for scope in ("binary", "typed") for name in _AGREEMENT["heads"] if (scope, name) in present
@@ -488,7 +488,7 @@ def _agreement(row: AgreementRow | None) -> Cell:
 
 
 def _is_few(row: AgreementRow) -> bool:
-    """Whether a figure stands without an interval since it is of too few texts."""
+    """Whether a figure has no interval because of too few texts."""
     from veriglot.metrics.estimate import FEWEST_TEXTS
 
     return row.value is not None and row.texts < FEWEST_TEXTS
@@ -633,7 +633,7 @@ def serve(
     With a proxy:  veriglot studio serve my-project/ --public-url https://studio.example.org --trusted-proxy 127.0.0.1
     """
     read = [_project_at(path) for path in projects]
-    with needing("The studio", "studio"):
+    with requires_extra("The studio", "studio"):
         from veriglot.studio.app import serve as run
         from veriglot.studio.web import Settings, Studios, dead_links
     settings = Settings(

@@ -128,7 +128,7 @@ def status(folder: str, json: bool = False) -> None:
 
 
 def _print_status(status: Status) -> None:
-    """One line for each output of a run, then what is still missing."""
+    """One line per output of a run, then what is still missing."""
     rows = [
         (
             step.what,
@@ -150,7 +150,7 @@ def _print_status(status: Status) -> None:
 
 
 def _print_cost(cost: StudyCost) -> None:
-    """What each model would take, and all together."""
+    """Estimated usage of each model, and the total."""
     rows = [
         (
             model.model,
@@ -190,7 +190,7 @@ def render(results: StudyResults, folder: Folder) -> None:
     from veriglot.report.study_page import write_study
 
     partial = folder.path / "partial"
-    shutil.rmtree(partial, ignore_errors=True)  # of a run that was killed here
+    shutil.rmtree(partial, ignore_errors=True)  # of a run that was killed during this
     partial.mkdir()
     write_tables(results, partial / "tables")
     write_study(results, partial / "report.html")

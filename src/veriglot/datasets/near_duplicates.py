@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 
 from veriglot.signatures import digest
-from veriglot.storage.cache import Recent
+from veriglot.storage.cache import LRUCache
 from veriglot.text.normalization import fold_codes
 from veriglot.text.unicode import Kind, code_points, kind_table, script_names, script_table
 
@@ -285,7 +285,7 @@ class ShingleCache:
 
     def __init__(self, read: Callable[[list[int]], list[str]]) -> None:
         self._read = read
-        self._recent: Recent[UInt64s] = Recent(_REMEMBERED, len)
+        self._recent: LRUCache[UInt64s] = LRUCache(_REMEMBERED, len)
 
     def similar(self, first: Numbers, second: Numbers, near: float) -> Bools:
         """Whether each pair of texts has a Jaccard similarity of at least `near`; pairs are ordered by `first`."""

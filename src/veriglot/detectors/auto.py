@@ -20,7 +20,7 @@ from veriglot.detectors.grounding.detector import Grounding
 from veriglot.detectors.registry import load_if_installed
 from veriglot.errors import UsageError
 from veriglot.judging.base import evidence_notes, resolve_language
-from veriglot.plugins import Configured
+from veriglot.plugins import PickledByArguments
 from veriglot.records import Detector, Prediction, Record, Sample, Status, Task
 from veriglot.signatures import digest, signature
 
@@ -145,7 +145,7 @@ _NO_FIGURES = "none"
 _SHOWN = 3  # most detectors in a note
 
 
-class Auto(Configured):
+class Auto(PickledByArguments):
     """Chooses a detector for each sample. Downloads nothing, and calls language models only as explicit candidates.
 
     The field `detector` of a prediction names the chosen detector, and its signature is that of `auto`. A note gives

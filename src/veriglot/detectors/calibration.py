@@ -21,7 +21,7 @@ from veriglot.judging.base import (
     words_from_confidences,
 )
 from veriglot.metrics.spans import marked, probabilities, ranges, unit_probabilities
-from veriglot.plugins import Configured
+from veriglot.plugins import PickledByArguments
 from veriglot.records import DataSource, Detector, Estimate, Pointer, Prediction, Sample, Span, Status
 from veriglot.records.settings import Record
 from veriglot.signatures import digest, signature
@@ -356,7 +356,7 @@ _HALF_A_STEP = 0.5e-4
 _OUTDATED = ("calibration:", "words:no confidences")  # notes that no longer hold after calibration
 
 
-class Calibrated(Configured):
+class Calibrated(PickledByArguments):
     """Wraps a detector and applies a calibration that was fitted on labels.
 
     Words get calibrated probabilities, spans are built from them again, and the score of the response is calibrated if

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import MissingExtraError, UnknownNameError, UsageError
 from veriglot.hub.registry import MissingWeightsError
-from veriglot.plugins import Entry, Table, packaged
+from veriglot.plugins import Entry, Registry, packaged
 from veriglot.records import Detector
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["DETECTORS", "at_strictness", "load_detector", "load_if_installed", "load_named"]
 
 
-DETECTORS = Table(
+DETECTORS = Registry(
     "detector",
     "veriglot.detectors",
     packaged(__package__, "detectors.toml", dict[str, Entry]),

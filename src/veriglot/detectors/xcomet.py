@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from veriglot.errors import UsageError, WeightsError
-from veriglot.hub.checkpoints import agree
+from veriglot.hub.checkpoints import check_licence
 from veriglot.hub.registry import offline
 from veriglot.judging.base import DIGITS, BaseDetector, NotScored, ResolvedLanguage, check_sample, no_words, runs
 from veriglot.pipeline.companion import Answer, Companion, python_of
@@ -88,7 +88,7 @@ class XComet(BaseDetector[ResolvedLanguage, Answer]):
         if published and threshold is not None:
             raise UsageError("The published rule has no threshold.", remedy="Leave out published or threshold.")
         super().__init__(_HALF if threshold is None else threshold, words=words)  # not used if published
-        agree(model, accepted=accept_licence)
+        check_licence(model, accepted=accept_licence)
         self._model, self._encoder, self._published = model, encoder, published
         interpreter = python_of("comet", python)
         given = {

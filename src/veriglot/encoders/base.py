@@ -11,10 +11,10 @@ import numpy as np
 
 from veriglot.errors import UsageError
 from veriglot.hub.checkpoints import in_batches, pad
-from veriglot.plugins import Configured, Entry, Table, packaged
+from veriglot.plugins import Entry, PickledByArguments, Registry, packaged
 from veriglot.records import Record
 from veriglot.records.languages import find_language, get_language
-from veriglot.storage.cache import Recent
+from veriglot.storage.cache import LRUCache
 from veriglot.text.unicode import without_surrogates
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-ENCODERS = Table("encoder", "veriglot.encoders", packaged(__package__, "encoders.toml", dict[str, Entry]))
+ENCODERS = Registry("encoder", "veriglot.encoders", packaged(__package__, "encoders.toml", dict[str, Entry]))
 
 
 def load_encoder(name: str = "use-multilingual", **options: Any) -> Encoder:
@@ -121,7 +121,7 @@ class Piece(TokenVectors):
         return self.vector.nbytes + self.bounds.nbytes + self.vectors.nbytes
 
 
-class Encoder(Configured, ABC):
+class Encoder(PickledByArguments, ABC):
     """Turns texts into vectors, piece by piece. Thread-safe; pickled as its name and options.
 
     The vectors of a text depend on that text alone, not on the batch or on earlier calls.
@@ -150,7 +150,7 @@ class Encoder(Configured, ABC):
     def __init__(self, cache_mb: float, languages: Sequence[str] | None = None) -> None:
         if not cache_mb >= 0:
             raise UsageError(f"The cache size is {cache_mb} MiB.", "Give cache_mb 0 or more.")
-        self._recent: Recent[Piece] = Recent(int(cache_mb * _MEGABYTE), lambda piece: piece.nbytes)
+        self._recent: LRUCache[Piece] = LRUCache(int(cache_mb * _MEGABYTE), lambda piece: piece.nbytes)
         measured = measured_in(self.name) if languages is None else languages
         self._measured = frozenset(get_language(tag).tag for tag in measured)
 

@@ -10,7 +10,7 @@ import transformers
 
 from veriglot.encoders.base import WindowEncoder, fast_tokenizer
 from veriglot.errors import UsageError
-from veriglot.hub.checkpoints import hub_options, loading, room_for
+from veriglot.hub.checkpoints import effective_max_length, hub_options, loading
 from veriglot.signatures import checkpoint_revision, signature
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class SentenceTransformer(WindowEncoder):
             raise UsageError(
                 f"{str(model)!r} leaves its prompt out of the sentence, which is not supported.", "Give prompt ''."
             )
-        room = room_for(str(model), network.max_seq_length, max_length)
+        room = effective_max_length(str(model), network.max_seq_length, max_length)
         self.signature = signature(
             encoder=self.name,
             model=model,

@@ -1,1 +1,1 @@
-"""Readers and writers: one small class a format, in the table `FORMATS`; `read` guesses which one a file is in."""
+"""Readers and writers: one small class per format, in the registry `FORMATS`; `read` detects the format of a file."""

@@ -1,4 +1,4 @@
-"""Published data sets of answers by models, with labelled spans, and of right answers with their paragraph."""
+"""Published data sets of model answers with labelled spans, and of correct answers with their paragraph."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = []
 
 _TYPE = "hallucination"
-# RAGTruth's labels as types of the taxonomy `support`, and what is written for these; LettuceDetect has them too.
+# RAGTruth's labels as types of the taxonomy `support`, and the labels to write for these; LettuceDetect has them too.
 _LABELS = {
     "Evident Conflict": "contradicted",
     "Subtle Conflict": "contradicted",
@@ -42,7 +42,7 @@ _LABEL_OF = {"contradicted": "Evident Conflict", "unverified": "Evident Baseless
 
 
 def _labelled_spans(sample: Sample, annotator: str | None = None) -> Iterator[tuple[Span, str | None, dict[str, Any]]]:
-    """The spans of one annotation, each with RAGTruth's label for its type and with what `meta.labels` keeps of it."""
+    """The spans of one annotation, each with RAGTruth's label for its type and its entry in `meta.labels`."""
     annotation = spanned_annotation(sample, annotator)
     spans = (annotation and annotation.spans) or ()
     labels = beside_spans(sample, "labels", spans) or [{}] * len(spans)
@@ -54,10 +54,10 @@ def _labelled_spans(sample: Sample, annotator: str | None = None) -> Iterator[tu
 class RagTruth(Format):
     """RAGTruth JSONL (Niu et al. 2024): responses of six models with spans that people marked.
 
-    The sources of the published `response.jsonl` are read from `source_info.jsonl` beside it. Rows written here hold
-    their source themselves (`source_info`, `task_type`, `prompt`). Conflicts are `contradicted` and baseless
-    information is `unverified` in the taxonomy `support`; the original labels stay in `meta.labels`, one for each span.
-    If a row states no `language`, it is identified from the response.
+    The sources of the published `response.jsonl` are read from `source_info.jsonl` beside it. Rows written here contain
+    their source (`source_info`, `task_type`, `prompt`). Conflicts are `contradicted` and baseless information is
+    `unverified` in the taxonomy `support`; the original labels stay in `meta.labels`, one for each span. If a row has
+    no `language`, it is detected from the response.
     """
 
     summary = "RAGTruth JSONL"
@@ -67,7 +67,7 @@ class RagTruth(Format):
     _passage = re.compile(r"(?:\A|\n+)passage \d+:")
 
     def samples(self, data: Any, reading: Reading) -> Iterator[Sample | FailedRow]:
-        """One sample a response, with its source."""
+        """One sample per response, with its source."""
         if isinstance(data, dict) and "source_info" not in data:
             sources = reading.once("sources", lambda: _records_by("source_id", reading.beside("source_info.jsonl")))
             source = sources.get(str(data.get("source_id")))
@@ -77,17 +77,17 @@ class RagTruth(Format):
         yield from super().samples(data, reading)
 
     def language(self, data: Any, response: str, reading: Reading) -> str | None:
-        """What the row says, or the reader was told, or else as identified from the response."""
+        """The language of the row, or the reader's default, or else detected from the response."""
         return reading.stated_language(data) or reading.language or reading.identified(response)
 
     def question(self, data: Any) -> str | None:
-        """The question beside the passages."""
+        """The question that belongs to the passages."""
         info = data.get("source_info")
         of_passages = isinstance(info, dict) and isinstance(info.get("passages"), str)
         return info["question"] if of_passages and isinstance(info.get("question"), str) else None
 
     def passages(self, data: Any, language: str | None, reading: Reading) -> Iterator[Evidence]:  # noqa: ARG002
-        """Of a `source_info`: text (summaries), numbered passages, or data."""
+        """The passages of a `source_info`: text (summaries), numbered passages, or data."""
         info = data.get("source_info")
         if isinstance(info, str):
             yield Evidence(info, language=language)
@@ -103,7 +103,7 @@ class RagTruth(Format):
         return Generator(model, settings={} if temperature is None else {"temperature": temperature}) if model else None
 
     def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterator[Annotation]:
-        """That of `gold`; the labels as published go into `meta`."""
+        """The annotation of `gold`; the original labels go into `meta`."""
         labels = need(data, "labels", list)
         for index, label in enumerate(labels):
             name = need(label, "label_type", str, within=f"labels[{index}]")
@@ -147,7 +147,7 @@ def _without(data: dict[str, Any], *keys: str) -> dict[str, Any]:
 class LettuceDetect(Format):
     """LettuceDetect rows: `prompt`, `answer` and `labels` with `start`, `end` and a label of the source data set.
 
-    Newer rows hold the evidence in `context` and the request in `question`. Older rows hold both in `prompt`, which
+    Newer rows have the evidence in `context` and the request in `question`. Older rows have both in `prompt`, which
     then is the evidence. RAGTruth's labels become types of the taxonomy `support`; all other labels become
     `hallucination` (taxonomy `hat`). The original labels stay in `meta.labels`.
     """
@@ -165,7 +165,7 @@ class LettuceDetect(Format):
         return super().passages(data, language, reading)
 
     def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterator[Annotation]:
-        """That of `gold`; the labels as they stood go into `meta`."""
+        """The annotation of `gold`; the original labels go into `meta`."""
         labels = need(data, "labels", list)
         for index, label in enumerate(labels):
             need(label, "start", int, within=f"labels[{index}]")
@@ -199,8 +199,8 @@ class LettuceDetect(Format):
 class PsiloQa(Format):
     """PsiloQA rows (Rykov et al. 2025): answers of open models in 14 languages, hallucinated spans marked by GPT-4o.
 
-    `labels` holds `[start, end]` pairs in `llm_answer`. Where it is absent, the spans are read from `annotated_span`,
-    the same answer with `[HAL]...[/HAL]` around them.
+    `labels` has `[start, end]` pairs in `llm_answer`. If it is missing, the spans are read from `annotated_span`, the
+    same answer with `[HAL]...[/HAL]` around them.
     """
 
     summary = "PsiloQA rows"
@@ -209,7 +209,7 @@ class PsiloQa(Format):
     _markers = ("[HAL]", "[/HAL]")
 
     def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterator[Annotation]:  # noqa: ARG002
-        """That of the model that marked the spans, unless none are given."""
+        """The annotation of the model that marked the spans, if there are any."""
         labels, marked = optional(data, "labels", list), optional(data, "annotated_span", str)
         if labels is not None:
             ranges = [edges for edges, _, _ in reading.ranges(labels, "labels", response)]
@@ -235,9 +235,9 @@ class PsiloQa(Format):
 class MuShroom(Format):
     """Mu-SHROOM JSONL (SemEval-2025 task 3): answers of models, with character spans marked by several people.
 
-    `hard_labels` are the spans that a majority marked (annotator `gold`). `soft_labels` are the shares of people who
-    marked each stretch (units of `gold` with a probability). `annotations` are each person's own spans. Offsets are
-    half-open code points. If `<lang>-<split>.refs.jsonl` lies beside the file, its Wikipedia text is the evidence.
+    `hard_labels` are the spans marked by a majority (annotator `gold`). `soft_labels` are the shares of people who
+    marked each segment (units of `gold` with a probability). `annotations` are each person's own spans. Offsets are
+    half-open code points. If `<lang>-<split>.refs.jsonl` is beside the file, its Wikipedia text is the evidence.
     """
 
     summary = "Mu-SHROOM JSONL, SemEval-2025 task 3"
@@ -247,7 +247,7 @@ class MuShroom(Format):
     fields = FIELDS["mushroom"]
 
     def language(self, data: Any, response: str, reading: Reading) -> str | None:
-        """What the row says, as it stands where it is not known."""
+        """The language of the row, unchanged if it is unknown."""
         language = super().language(data, response, reading)
         code = optional(data, "lang", str)
         if code and language is None:
@@ -271,7 +271,7 @@ class MuShroom(Format):
         return reading.beside(f"{match[1]}.refs.jsonl") if match else None
 
     def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterator[Annotation]:  # noqa: ARG002
-        """That of `gold` and those of people; none without labels (the unlabelled test sets)."""
+        """The annotations of `gold` and of people; none without labels (the unlabelled test sets)."""
 
         def spans(pairs: Any, name: str) -> tuple[Span, ...]:
             return tuple(Span(*edges, _TYPE) for edges, _, _ in reading.ranges(pairs, name, response))
@@ -281,7 +281,7 @@ class MuShroom(Format):
             yield Annotation(
                 "gold",
                 Kind.HUMAN,
-                "hat",  # the one-type taxonomy: Mu-SHROOM marks hallucinations without typing them
+                "hat",  # the taxonomy with one type: Mu-SHROOM marks hallucinations without types
                 spans=None if hard is None else spans(hard, "hard_labels"),
                 units=None if soft is None else tuple(self._units(soft, response, reading)),
             )
@@ -323,8 +323,8 @@ class MuShroom(Format):
 class Squad(Format):
     """SQuAD and XQuAD JSON: questions on a paragraph with their answers (Rajpurkar et al. 2016, Artetxe et al. 2020).
 
-    The answers stand in the paragraph and are right, so each sample has an annotation without spans. The language is
-    read from the file's name (`xquad.de.json`).
+    The answers are from the paragraph and correct, so each sample has an annotation without spans. The language is read
+    from the file's name (`xquad.de.json`).
     """
 
     summary = "SQuAD and XQuAD: right answers with their paragraph"
@@ -332,13 +332,13 @@ class Squad(Format):
     writable = False
 
     def sniff(self, head: Head) -> Sniff | None:
-        """By `data` with `paragraphs` inside."""
+        """By `data` that contains `paragraphs`."""
         if "data" in head.keys and '"paragraphs"' in head.text[:65536]:
             return Sniff(0.95, "the key `data` with `paragraphs` in it")
         return None
 
     def samples(self, data: Any, reading: Reading) -> Iterator[Sample | FailedRow]:
-        """One sample a question; a bad question does not end the file."""
+        """One sample per question; a bad question does not end the file."""
         language = reading.language_of_file()
         for a, article in enumerate(need(data, "data", list)):
             for p, paragraph in enumerate(need(article, "paragraphs", list, within=f"data[{a}]")):
@@ -385,7 +385,7 @@ class Squad(Format):
 
 
 def _records_by(key: str, file: Path | None) -> dict[str, dict[str, Any]]:
-    """The records of a file of JSON lines beside the one that is read, if there is one, by the value of one key."""
+    """The records of a JSON lines file beside the input file, if it exists, by the value of one key."""
     records = {}
     for record in read_container("jsonl", Source(file)) if file else ():
         if isinstance(record, FailedRow):

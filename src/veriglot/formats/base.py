@@ -1,4 +1,4 @@
-"""What a format is: recognition, records to samples and back, offsets checked against their text, and reports."""
+"""Base class of formats: detection, conversion of records to samples and back, checks of offsets, and reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 import msgspec
 
 from veriglot.errors import InputError, InputTypeError, UsageError
-from veriglot.plugins import Entry, Table, packaged
+from veriglot.plugins import Entry, Registry, packaged
 from veriglot.records import Annotation, Evidence, Generator, Sample, Span, Task, decode_json
 from veriglot.records.languages import find_language, same_language
 from veriglot.records.taxonomy import taxonomy
@@ -49,23 +49,23 @@ __all__ = [
 T = TypeVar("T")
 
 _TARGETS = packaged(__package__, "formats.toml", dict[str, str])
-FORMATS = Table(
+FORMATS = Registry(
     "format", "veriglot.formats", {name: Entry(f"veriglot.formats.{target}") for name, target in _TARGETS.items()}
 )
 """Name of a format to its class, imported on use."""
 
 
 def load_format(name: str) -> Format:
-    """The format of that name.
+    """The format with a name.
 
     Raises:
-        UnknownNameError: there is none; the error suggests the nearest.
+        UnknownNameError: no such format; the error suggests the most similar ones.
     """
     return cast("Format", FORMATS.load(name)())
 
 
 class Sniff(NamedTuple):
-    """How sure a format is that a file is its own (0 to 1), and from what it knows."""
+    """How sure a format is that a file is its own (0 to 1), and why."""
 
     confidence: float
     why: str
@@ -73,14 +73,14 @@ class Sniff(NamedTuple):
 
 @dataclass(frozen=True)
 class Fields:
-    """Which key of a record holds which part of a sample, for reading and for writing; None where no key does.
+    """Which key of a record has which field of a sample, for reading and writing; None if there is no key.
 
     Attributes:
         response: the response; `evidence` is a single passage, with its `title` and `url`.
-        language: the response's language; the evidence is in it too unless `evidence_language` is a key.
-        task: of every sample, unless `tasks` knows the record's `task_type`, in lower case.
-        needed: keys that a record must have beside the response, as text (`id` may be a number).
-        meta: keys that `meta` keeps under their own names.
+        language: the response's language, also of the evidence unless there is an `evidence_language`.
+        task: of every sample, unless `tasks` contains the record's `task_type`, in lower case.
+        needed: required text keys besides the response (`id` may be a number).
+        meta: keys that are copied to `meta`.
     """
 
     response: str
@@ -101,24 +101,24 @@ FIELDS = packaged(__package__, "fields.toml", dict[str, Fields])
 
 
 class Format:
-    """A format: one way in which people keep labelled responses in files.
+    """A file format of labelled responses.
 
-    One whose records hold the parts of a sample under keys has `fields`, `annotations` and, if it is written,
-    `labels`; any other has `samples` and `record` of its own.
+    A format with one key per field defines `fields`, `annotations` and, if it is writable, `labels`; others define
+    `samples` and `record`.
 
     Attributes:
-        summary: one line on what it is.
-        containers: what its records lie in; the first is what writing produces.
-        companions: names of files that lie beside its own and are read with them.
-        keys: the keys (columns of a table) by which `sniff` knows its files; a format that sets none has a `sniff` of
-            its own.
-        any_keys: keys of which a file has one at least, beside `keys`.
-        confidence: how sure these keys are, 0 to 1.
-        takes_lines: whether its records are lines of text that the format takes apart itself, as tables are that have
-            no header or no quotes; whatever the container looks like, `samples` is given the line.
+        summary: one line of description.
+        containers: containers of its records; the first is used for writing.
+        companions: names of files beside its own that are read with them.
+        keys: the keys (columns of a table) by which `sniff` detects its files; a format without keys defines its own
+            `sniff`.
+        any_keys: keys of which a file must have at least one, besides `keys`.
+        confidence: how sure the detection by keys is, 0 to 1.
+        takes_lines: whether its records are lines of text that the format parses itself, such as tables without header
+            or quotes; then `samples` gets lines, whatever the container looks like.
         writable: whether it can be written.
-        columns: header, for those written as CSV.
-        fields: which key of a record holds which part of a sample.
+        columns: header, for formats written as CSV.
+        fields: which key of a record has which field of a sample.
     """
 
     summary: ClassVar[str]
@@ -133,7 +133,7 @@ class Format:
     fields: ClassVar[Fields]
 
     def sniff(self, head: Head) -> Sniff | None:
-        """Whether a file with this beginning is of this format, here by `keys`; None if it certainly is not."""
+        """Whether a file with this beginning has this format, by default by `keys`; None if it certainly does not."""
         present_keys = [key for key in self.any_keys if key in head.keys]
         if not self.keys or not head.keys.issuperset(self.keys) or (self.any_keys and not present_keys):
             return None
@@ -142,7 +142,7 @@ class Format:
         return Sniff(self.confidence, f"the {'columns' if self.containers[0] in {'csv', 'tsv'} else 'keys'} {named}")
 
     def reads_beside(self, file: Path) -> bool:
-        """Whether a file is read with the format's own files, without being of the format itself."""
+        """Whether a file is read with the format's own files, without having the format itself."""
         return any(file.match(pattern) for pattern in self.companions)
 
     def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
@@ -156,14 +156,14 @@ class Format:
                 yield from self.samples(record.data, reading)
             except InputError as error:
                 yield reading.bad(record, error)
-            except ValueError as error:  # what a record refuses, such as two passages of one id
+            except ValueError as error:  # from the validation of records, such as two passages with one id
                 yield reading.bad(record, InputError(str(error)))
 
     def samples(self, data: Any, reading: Reading) -> Iterable[Sample | FailedRow]:
-        """The samples of one record, here one by `fields`; a part of it that cannot be read is a failed row.
+        """The samples of one record, by default one by `fields`; an unreadable part is a failed row.
 
         Raises:
-            InputError: the record is not what the format says; `field` names the place.
+            InputError: the record does not fit the format; `field` names the position.
         """
         fields = self.fields
         response = need(data, fields.response, str)
@@ -186,11 +186,11 @@ class Format:
         )
 
     def tag_of(self, code: str) -> str | None:
-        """The BCP 47 tag of a language code of the format; None where it is not known."""
+        """The BCP 47 tag of a language code of the format; None if it is unknown."""
         return language_tag(code)
 
     def language(self, data: Any, response: str, reading: Reading) -> str | None:  # noqa: ARG002
-        """The language of the response, here what the record says, or else the reader was told."""
+        """The language of the response, by default from the record, or else the reader's default."""
         code = _text(data, self.fields.language)
         return self.tag_of(code) if code else reading.language
 
@@ -199,7 +199,7 @@ class Format:
         return _text(data, self.fields.question)
 
     def passages(self, data: Any, language: str | None, reading: Reading) -> Iterator[Evidence]:  # noqa: ARG002
-        """The evidence, here a single passage."""
+        """The evidence, by default a single passage."""
         fields = self.fields
         text = _text(data, fields.evidence)
         if fields.evidence_language:
@@ -209,21 +209,21 @@ class Format:
             yield Evidence(text, title=_text(data, fields.title), language=language, url=_text(data, fields.url))
 
     def generator(self, data: Any) -> Generator | None:
-        """The model that gave the response, where the record names one."""
+        """The model of the response, if the record names one."""
         model = _text(data, self.fields.model)
         return Generator(model) if model else None
 
     def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterable[Annotation]:  # noqa: ARG002
-        """The labels of a record, here none. What has no place in an annotation goes into `meta`."""
+        """The labels of a record, by default none. Data that do not fit an annotation go into `meta`."""
         return ()
 
     def record(self, sample: Sample) -> Any:
-        """The sample as a record of the container, here by `fields`.
+        """The sample as a record of the container, by default by `fields`.
 
-        What does not come back when it is read is noted by the writer.
+        The writer records what is lost when it is read back.
 
         Raises:
-            InputError: the format cannot hold this sample at all.
+            InputError: the format cannot represent this sample at all.
         """
         fields = self.fields
         first = sample.evidence[0] if sample.evidence else None
@@ -243,26 +243,26 @@ class Format:
         return present(row)
 
     def labels(self, sample: Sample) -> dict[str, Any]:  # noqa: ARG002
-        """What a record holds beside `fields`: the labels, here none."""
+        """The labels in a record besides `fields`, by default none."""
         return {}
 
 
 @dataclass
 class Reading:
-    """One file being read.
+    """The state of reading one file.
 
     Attributes:
         source: the file.
-        report: where repairs and observations are counted.
+        report: counts of repairs and observations.
         strict: whether anything that needs a repair is an error.
-        language: BCP 47 tag to use where neither the file nor its name says one; None leaves it unset.
-        columns: part of a sample to the column that holds it, where the caller states any.
-        labelled: whether labels that cannot be understood are an error.
+        language: BCP 47 tag to use if neither the file nor its name has one; None leaves it unset.
+        columns: mapping from sample field to column, from the caller.
+        labelled: whether labels with unknown meaning are an error.
         named: whether the caller named the format.
-        container: how the records lie in the file.
-        line: the line of the record that is being read.
-        shared: whether other rows may hold other people's labels of its response.
-        state: what a format keeps while it reads one file.
+        container: container of the records.
+        line: the line of the current record.
+        shared: whether other rows may have other people's labels of its response.
+        state: a format's own state while it reads the file.
     """
 
     source: Source
@@ -288,38 +288,38 @@ class Reading:
         self.report.notes[kind] += 1
 
     def once(self, name: str, make: Callable[[], T]) -> T:
-        """What `make` gives, made once a file."""
+        """The result of `make`, computed once per file."""
         if name not in self.state:
             self.state[name] = make()
         made: T = self.state[name]
         return made
 
     def beside(self, name: str) -> Path | None:
-        """The file of that name beside the one that is read; None where there is none."""
+        """The file with that name beside the input file; None if there is none."""
         file = self.source.file and self.source.file.with_name(name)
         return file if file and file.is_file() else None
 
     @property
     def row_name(self) -> str:
-        """The name of a row that has none of its own: the file's and the line."""
+        """The name of a row without an id: file name and line."""
         return f"{self.source.stem}-{self.line}"
 
     def row_id(self, data: Any) -> str:
-        """The id of a row: its own `id`, or the name of the file and the line."""
+        """The id of a row: its own `id`, or file name and line."""
         return optional(data, "id", str) or self.row_name
 
     def bad(self, record: Record, error: InputError) -> FailedRow:
-        """The record as a row that could not be read."""
+        """The record as an unreadable row."""
         raw = (record.raw or b"").decode("utf-8", "replace")
         return FailedRow.of(error.at(path=self.source.path, line=record.line), raw)
 
     def placed(self, start: int, end: int, where: str, text: str) -> tuple[int, int] | None:
-        """A half-open range in `text`. An empty one gives None; one that ends a single place too far is cut.
+        """A half-open range in `text`. An empty one gives None; one that ends one character too far is shortened.
 
         Both are counted in the report.
 
         Raises:
-            InputError: the range does not lie in the text, or a repair is needed and refused.
+            InputError: the range is not in the text, or a repair is needed and refused.
         """
         length = len(text)
         if start == end and 0 <= start <= length:
@@ -333,17 +333,17 @@ class Reading:
         return start, end
 
     def located(self, marked: str | None, start: int, end: int, where: str, text: str) -> tuple[int, int] | None:
-        """The half-open range of a span whose text may be given too: the text decides where the offsets are off.
+        """The half-open range of a span whose text may be given too: if the offsets do not fit, the text decides.
 
         Args:
-            marked: the span's text, or None where the file gives none; then the offsets count as they stand.
-            start: first place as the file gives it.
-            end: end as the file gives it, one past the last.
+            marked: the span's text, or None if the file has none; then the offsets are used unchanged.
+            start: first position in the file's counting.
+            end: one past the last position, in the file's counting.
             where: field, for messages.
             text: the response.
 
         Raises:
-            InputError: the text does not occur in the response, or a repair is needed and refused.
+            InputError: the span's text is not in the response, or a repair is needed and refused.
         """
         if marked is None:
             return self.placed(start, end, where, text)
@@ -368,10 +368,10 @@ class Reading:
             items: pairs `[start, end]`, or objects with `start` and `end`.
             name: field of the list.
             text: the response.
-            by_text: whether the `text` of an object decides where its offsets are off.
+            by_text: whether the `text` of an object decides if its offsets do not fit.
 
         Raises:
-            InputError: an item is neither, or does not lie in the text.
+            InputError: an item has neither form, or is not in the text.
         """
         if not isinstance(items, list):
             raise InputError("a list is expected", field=name)
@@ -389,33 +389,33 @@ class Reading:
                 yield edges, item, where
 
     def stated_language(self, data: Any) -> str | None:
-        """The tag in the `language` of a row, as it stands where it is not known; None where the row states none."""
+        """The tag in the `language` of a row, unchanged if it is unknown; None if there is none."""
         tag = optional(data, "language", str)
         return (language_tag(tag) or tag) if tag else None
 
     def language_of_file(self) -> str | None:
-        """The language of a file whose rows state none: the one that the reader was told, else the one in its name.
+        """The language of a file whose rows have none: the reader's default, else the one in the file's name.
 
-        What was said outright wins: `ben.txt` may be Bengali, or notes by Ben.
+        The explicit default takes precedence: `ben.txt` may be Bengali, or notes by Ben.
         """
         return self.language or _language_in_name(self.source.stem)
 
     def identified(self, text: str) -> str | None:
-        """The language that a response is in by its own words, for formats whose rows need not say it; None if unclear.
+        """The detected language of a response, for formats whose rows may lack it; None if unclear.
 
-        It is counted in the report, and never assumed because a format's published data are in one language.
+        It is counted in the report, and never assumed from the language of a format's published data.
         """
         language = _language_of([text])
         self.report.notes["languages_identified" if language else "languages_unknown"] += 1
         return language
 
     def pair_of(self, texts: Iterable[tuple[str, str]]) -> tuple[str | None, str | None]:
-        """BCP 47 tags of source and target of a file whose rows state none, found out once; None where unclear.
+        """BCP 47 tags of source and target of a file whose rows have none, detected once; None if unclear.
 
-        They are identified from the file's first texts taken together, since rows are short and a hallucinated
-        translation may well be in the wrong language. A pair in the file's name (`mqm_ted_zhen.tsv`,
-        `news.en-de.tsv`) is believed where at least one of the two is what the texts are in, so that `test.tsv` is
-        not taken for Telugu to Southern Sotho. Nothing is assumed because a published data set has one pair.
+        They are detected from the file's first texts together, because rows are short and a hallucinated translation
+        may be in the wrong language. A pair in the file's name (`mqm_ted_zhen.tsv`, `news.en-de.tsv`) is used if the
+        texts have at least one of the two languages, so that `test.tsv` does not become Telugu to Southern Sotho.
+        Nothing is assumed from the pair of a published data set.
 
         Args:
             texts: pairs of a source text and its translation, from the beginning of the file.
@@ -436,7 +436,7 @@ class Reading:
 def grouped(
     records: Records, reading: Reading, parsed: Callable[[Any], T | None], key: Callable[[T], object]
 ) -> Iterator[list[T] | FailedRow]:
-    """What is parsed of consecutive records with one key, together, and bad rows; a bad row ends no group."""
+    """Groups of consecutive parsed records with the same key, and bad rows; a bad row does not end a group."""
     group: list[T] = []
     for record in records:
         if isinstance(record, FailedRow):
@@ -456,17 +456,17 @@ def grouped(
         yield group
 
 
-# The language that a file's name says (`silver_gold_german.json` -> de, `xquad.zh.json` -> zh-Hans), or its text.
+# The language in a file's name (`silver_gold_german.json` -> de, `xquad.zh.json` -> zh-Hans), or of its text.
 
 
 _WORDS_THAT_ARE_NO_LANGUAGE = frozenset({"and", "as", "is", "in", "to", "so", "no", "or", "be", "wiki", "gold", "test"})
-# Spellings that occur in published file names and nowhere else.
+# Spellings that occur only in published file names.
 _FILE_SPELLINGS = {"latina": "la", "zh-yue": "yue", "malay": "ms", "persian": "fa"}
 _HALVES = re.compile(r"([a-z]{2,3})[-_]?([a-z]{2,3})")
 
 
 def language_tag(name: str) -> str | None:
-    """The BCP 47 tag of a language given by any name or tag; None if it is not one that is known."""
+    """The BCP 47 tag of a language given by any name or tag; None if it is unknown."""
     entry = find_language(_FILE_SPELLINGS.get(name.lower(), name.replace("_", "-")))
     return entry.tag if entry else None
 
@@ -479,7 +479,7 @@ def _language_in_name(file_name: str) -> str | None:
 
 
 def pairs_in_name(stem: str) -> list[tuple[str, str]]:
-    """Every pair of languages that a part of a file's name can be read as: `ende`, `en-de`, `eng_deu`."""
+    """All pairs of languages that a part of a file's name may mean: `ende`, `en-de`, `eng_deu`."""
     pairs = []
     parts = re.split(r"[_.\s]+", stem.lower())
     for part in [*parts, *(f"{a}-{b}" for a, b in pairwise(parts))]:
@@ -497,7 +497,7 @@ def _same(named: str | None, seen: str | None) -> bool:
 
 
 def _language_of(texts: list[str]) -> str | None:
-    """The language that most of the texts are in, by their length."""
+    """The language of most of the texts, weighted by length."""
     from veriglot.text.identification import identify
 
     weight = Counter[str]()
@@ -514,10 +514,10 @@ _KINDS: dict[type, str] = {
 
 
 def need(data: Any, key: str, kind: type[T], *, within: str = "") -> T:
-    """`data[key]`, checked to be of `kind`.
+    """`data[key]`, checked to have the type `kind`.
 
     Raises:
-        InputError: `data` is no object, or the key is missing or of another type.
+        InputError: `data` is not an object, or the key is missing or has another type.
     """
     path = f"{within}.{key}" if within else key
     if not isinstance(data, dict):
@@ -537,10 +537,10 @@ def _kind_of(value: object) -> str:
 
 
 def optional(data: Any, key: str, kind: type[T]) -> T | None:
-    """`data[key]` checked to be of `kind`, or None where it is absent, null, or empty text.
+    """`data[key]` checked to have the type `kind`, or None if it is missing, null, or empty text.
 
     Raises:
-        InputError: it is of another type, or `data` is no object.
+        InputError: it has another type, or `data` is not an object.
     """
     if isinstance(data, dict) and data.get(key) in (None, ""):
         return None
@@ -556,21 +556,21 @@ def present(data: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in data.items() if value is not None}
 
 
-# What the cells of a row hold.
+# Values of cells.
 
 
 _ROLES = {"response": ("assistant", "ai", "model"), "question": ("user", "human"), "evidence": ("tool", "function")}
 
 
 def plain_value(value: Any) -> Any:
-    """A value as Python has it, if it is of numpy or a column; None for what is missing, as NaN and pandas' NA are."""
+    """A numpy or column value as a Python value; None for missing values, such as NaN and pandas' NA."""
     if as_list := getattr(value, "tolist", None) or getattr(value, "to_list", None):
         value = as_list()
     return value if (value != value) is False else None
 
 
 def decoded_value(value: Any) -> Any:
-    """What a text holds that is JSON, or Python's way to print a list; other values and texts as they are."""
+    """The value of a text that is JSON or a printed Python list; other values and texts unchanged."""
     value = plain_value(value)
     if not isinstance(value, str) or value.strip()[:1] + value.strip()[-1:] not in {"[]", "{}"}:
         return value
@@ -584,17 +584,17 @@ def decoded_value(value: Any) -> Any:
 
 
 def is_conversation(value: Any) -> bool:
-    """Whether a value is messages as OpenAI has them: `{"role": ..., "content": ...}`, a list, or what it answers."""
+    """Whether a value has OpenAI's form of messages: `{"role": ..., "content": ...}`, a list, or an API response."""
     messages = _messages(value)
     return bool(messages) and all(isinstance(each, Mapping) and {"role", "content"} <= each.keys() for each in messages)
 
 
 def _messages(value: Any) -> list[Any]:
     chosen, content = "", None
-    for key in ("body", "message", "output", "choices", "candidates"):  # of a batch, and of what is in it
+    for key in ("body", "message", "output", "choices", "candidates"):  # of a batch, and of its content
         if isinstance(value, Mapping) and isinstance(value.get(key), dict | list):
             value, chosen = value[key], key
-            if key == "output":  # with reasoning and calls of tools
+            if key == "output":  # also has reasoning and tool calls
                 value = [each for each in value if isinstance(each, Mapping) and "role" in each]
     if isinstance(value, list) and value and isinstance(first := value[0], Mapping):  # the first choice counts
         if chosen == "choices" or "finish_reason" in first:
@@ -603,21 +603,21 @@ def _messages(value: Any) -> list[Any]:
             with suppress(LookupError, TypeError, AttributeError):  # it was blocked
                 parts = first["content"]["parts"]
                 content = [{"type": "text", **part} for part in parts if not part.get("thought")]
-        elif isinstance(content := first.get("generated_text"), list):  # with what was asked
+        elif isinstance(content := first.get("generated_text"), list):  # with the prompt's messages
             return content
         value = first.get("message", value) if content is None else {"role": "assistant", "content": content}
     return value if isinstance(value, list) else [value]
 
 
 def messages_of(value: Any, part: str) -> list[Mapping[str, Any]] | None:
-    """The messages of a conversation that are a part of a sample; None if the value is no conversation.
+    """The messages of a conversation for one field of a sample; None if the value is not a conversation.
 
     Args:
         value: of a column.
-        part: `response`, `question`, or `evidence`: what tools gave, as what the other two say proves nothing.
+        part: `response`, `question`, or `evidence`: only messages of tools, because the others are not evidence.
 
     Raises:
-        InputError: there are none, and it is no question.
+        InputError: there are no such messages, and the field is not the question.
     """
     roles = _ROLES.get(part)
     if roles is None or not is_conversation(value):
@@ -646,13 +646,13 @@ def cell_text(value: Any, part: str) -> str | None:
     if isinstance(text, str):
         return text
     if isinstance(text, int | float) and not isinstance(text, bool):
-        return str(int(text)) if text == text // 1 and abs(text) < 1e16 else str(text)  # an id that was 7 is 7.0
+        return str(int(text)) if text == text // 1 and abs(text) < 1e16 else str(text)  # 7 may be stored as 7.0
     count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
     raise InputTypeError(f"a text is expected, but this is {type(value).__name__}{count}", field=part)
 
 
 def is_native(key: str, value: Any) -> bool:
-    """Whether a column is the native format's own of that name."""
+    """Whether a column is a field of the native format with that name."""
     if key == "task":
         return isinstance(value, str) and value in list(Task)
     if key == "annotations":
@@ -663,19 +663,19 @@ def is_native(key: str, value: Any) -> bool:
 
 
 def spanned_annotation(sample: Sample, annotator: str | None = None) -> Annotation | None:
-    """The annotation of `annotator`, or else the first, that has spans; None where none has."""
+    """The annotation of `annotator`, or else the first, that has spans; None if there is none."""
     spanned = [annotation for annotation in sample.annotations if annotation.spans is not None]
     return next((annotation for annotation in spanned if annotation.annotator == annotator), next(iter(spanned), None))
 
 
 def beside_spans(sample: Sample, key: str, spans: Sequence[Span]) -> list[Any] | None:
-    """What `meta` keeps under `key`, an item for each span; None where it does not fit the spans."""
+    """The list in `meta` under `key`, one item per span; None if it does not fit the spans."""
     items = sample.meta.get(key)
     return items if isinstance(items, list) and len(items) == len(spans) else None
 
 
 def type_in(target: str, annotation: Annotation, span: Span) -> str | None:
-    """The span's type in the taxonomy `target`; None where it has no counterpart or the taxonomies no mapping."""
+    """The span's type in the taxonomy `target`; None if it has no counterpart or the taxonomies have no mapping."""
     try:
         return taxonomy(annotation.taxonomy).to(target).get(span.type or "")
     except UsageError:
@@ -684,14 +684,14 @@ def type_in(target: str, annotation: Annotation, span: Span) -> str | None:
 
 @dataclass
 class TagReport:
-    """Every tag in exactly one place: `seen == parsed + repaired.total() + reported.total()`.
+    """Counts of tags, each in exactly one place: `seen == parsed + repaired.total() + reported.total()`.
 
     Attributes:
-        seen: tags and pieces of tags met; an opener and its closer are two.
-        parsed: those that were right as they stood.
+        seen: tags and fragments of tags; an opener and its closer are two.
+        parsed: valid tags.
         repaired: kind of repair to count; the tag's span was kept.
-        reported: kind of fault to count; the tag gave no span.
-        spans: span type to count of the spans that came out.
+        reported: kind of error to count; the tag gave no span.
+        spans: span type to count of the resulting spans.
     """
 
     seen: int = 0
@@ -701,7 +701,7 @@ class TagReport:
     spans: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: TagReport) -> None:
-        """Add another account to this one."""
+        """Add other counts to these."""
         self.seen += other.seen
         self.parsed += other.parsed
         self.repaired.update(other.repaired)
@@ -711,16 +711,16 @@ class TagReport:
 
 @dataclass
 class FileReport:
-    """What reading one file gave.
+    """Counts from reading one file.
 
     Attributes:
         path: the file.
-        format: the format it was read as.
-        why: what the format was known from.
-        samples: samples that came out.
-        bad: rows that did not become a sample.
-        notes: repairs and observations other than tags, by kind, with counts of places (not rows).
-        tags: tags by layer ("gold", "silver", "response" where the fault is in the response itself).
+        format: the format of the file.
+        why: how the format was detected.
+        samples: number of samples.
+        bad: number of rows that did not become a sample.
+        notes: repairs and observations other than tags, by kind; counts of occurrences (not rows).
+        tags: tags by layer ("gold", "silver"; "response" if the error is in the response itself).
     """
 
     path: str
@@ -732,7 +732,7 @@ class FileReport:
     tags: dict[str, TagReport] = field(default_factory=dict)
 
     def layer(self, name: str) -> TagReport:
-        """The account of the tags of one layer."""
+        """The counts of the tags of one layer."""
         return self.tags.setdefault(name, TagReport())
 
     def all_tags(self) -> TagReport:
@@ -745,19 +745,19 @@ class FileReport:
 
 @dataclass
 class Report:
-    """What reading gave: files in the order read, and those that were not read with the reason."""
+    """Result of reading: files in the order of reading, and skipped files with the reason."""
 
     files: dict[str, FileReport] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
 
     def as_rows(self) -> list[dict[str, Any]]:
-        """The report as plain data, a dictionary per file."""
+        """The report as plain data, one dictionary per file."""
         return [msgspec.to_builtins(file) for file in self.files.values()]
 
 
 @dataclass
 class _Loss:
-    """Something that a format cannot hold: how often, and the id of one sample where it happened."""
+    """Something that a format cannot represent: how often, and the id of one such sample."""
 
     count: int
     example: str
@@ -765,13 +765,13 @@ class _Loss:
 
 @dataclass
 class Losses:
-    """What writing left out, by name of what was lost. Empty when the file holds everything.
+    """What was lost in writing, by name. Empty if the file has everything.
 
     Attributes:
         format: the format written.
-        written: rows that the file holds.
-        lost: what was lost to how often (`count`) and the id of one sample (`example`); the name of a whole sample
-            that was left out starts with `row:`.
+        written: rows in the file.
+        lost: name to number of losses (`count`) and id of one such sample (`example`); the name for a sample that was
+            left out completely starts with `row:`.
     """
 
     format: str = ""
@@ -779,7 +779,7 @@ class Losses:
     lost: dict[str, _Loss] = field(default_factory=dict)
 
     def note(self, sample_id: str, *names: str) -> None:
-        """Record what of one sample is not in the file."""
+        """Record the losses of one sample."""
         for name in names:
             self.lost.setdefault(name, _Loss(0, sample_id)).count += 1
 
@@ -788,7 +788,7 @@ class Losses:
 
     @property
     def rows_left_out(self) -> int:
-        """How many whole samples are not in the file."""
+        """Number of samples that are not in the file."""
         return sum(loss.count for name, loss in self.lost.items() if name.startswith("row: "))
 
     def as_data(self) -> dict[str, Any]:

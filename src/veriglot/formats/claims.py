@@ -1,4 +1,4 @@
-"""Published data sets of summaries, claims and facts held against a document."""
+"""Published data sets of summaries, claims and facts that are checked against a document."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = []
 
 
 class XsumSpans(Format):
-    """Hallucinated spans in XSum summaries, as CSV (Maynez et al. 2020): a row for each span and worker.
+    """Hallucinated spans in XSum summaries, as CSV (Maynez et al. 2020): one row per span and worker.
 
-    Consecutive rows of one article and system become one sample with an annotation for each worker. In the taxonomy
-    `support`, `intrinsic` (the summary misrepresents the article) is `contradicted`, and `extrinsic` (the article does
-    not say it) is `unverified`; `NULL` is a worker who found nothing. Offsets in the file count from 1 and their ends
-    are not consistent, so the span's own text decides.
+    Consecutive rows with the same article and system become one sample with an annotation for each worker. In the
+    taxonomy `support`, `intrinsic` (the summary misrepresents the article) is `contradicted`, and `extrinsic` (not in
+    the article) is `unverified`; `NULL` means that a worker marked nothing. Offsets in the file count from 1 and their
+    ends are inconsistent, so the span's own text decides.
 
     The articles are read from `Gold.docid` and `Gold.source` beside the CSV (one per line, in the same order). The data
     set is English.
@@ -47,7 +47,7 @@ class XsumSpans(Format):
     )  # fmt: skip
 
     def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
-        """Samples of consecutive rows with the same article and system; of these a bad one is left out."""
+        """Samples of consecutive rows with the same article and system; bad rows are left out."""
         groups = grouped(
             records,
             reading,
@@ -101,7 +101,7 @@ class XsumSpans(Format):
 
     @staticmethod
     def _articles(reading: Reading) -> dict[str, str]:
-        """Articles by id. They are held in memory: the published file is 1.1 MB."""
+        """Articles by id, all in memory: the published file has 1.1 MB."""
         ids, texts = reading.beside("Gold.docid"), reading.beside("Gold.source")
         if ids is None or texts is None:
             return {}
@@ -109,13 +109,13 @@ class XsumSpans(Format):
 
 
 class Wice(Format):
-    """WiCE JSONL: claims held against the article they cite (Kamoi et al. 2023).
+    """WiCE JSONL: claims with the article they cite (Kamoi et al. 2023).
 
     `non_supported_tokens` files mark the tokens of a claim that the article does not support; runs of them become spans
-    of type `unverified` (taxonomy `support`). `claims` files have one label for a claim: `supported` gives no span,
-    `not_supported` a span over the whole claim. `partially_supported` does not tell which part, so `spans` is absent.
+    of type `unverified` (taxonomy `support`). `claims` files have one label per claim: `supported` gives no span,
+    `not_supported` a span over the whole claim. `partially_supported` does not say which part, so `spans` is absent.
 
-    The article's sentences become one passage, one per line. `meta.supporting` holds the ranges of the supporting
+    The article's sentences become one passage, one per line. `meta.supporting` has the ranges of the supporting
     sentences, a list for each minimal set. The data set is English.
     """
 
@@ -128,7 +128,7 @@ class Wice(Format):
     _labels = ("not_supported", "partially_supported", "supported")
 
     def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
-        """One sample a claim."""
+        """One sample per claim."""
         claim, meta, label = need(data, "claim", str), need(data, "meta", dict), need(data, "label", str)
         if label not in self._labels:
             raise InputError(f"the label {label!r} is none of {', '.join(self._labels)}", field="label")
@@ -166,7 +166,7 @@ class Wice(Format):
                 reading.repaired("empty_spans", "only white space is marked", where="non_supported_spans")
 
     def _passage(self, sentences: list[Any]) -> tuple[Evidence, list[tuple[int, int]]]:
-        """The article as one passage, and where its sentences stand in it."""
+        """The article as one passage, and the ranges of its sentences in it."""
         ranges: list[tuple[int, int]] = []
         for index, sentence in enumerate(sentences):
             if not isinstance(sentence, str):
@@ -187,9 +187,9 @@ class Wice(Format):
 
 
 def _token_offsets(tokens: list[str], text: str) -> list[tuple[int, int]]:
-    """Where each token stands in `text`, in order; white space between (and in) tokens may differ.
+    """The range of each token in `text`, in order; white space between (and in) tokens may differ.
 
-    A token that is nothing but white space has the empty range where it would stand.
+    A token of only white space has an empty range.
     """
     solid = [index for index, char in enumerate(text) if not char.isspace()]
     offsets = []
@@ -232,7 +232,7 @@ class HalluVerse(Format):
         return None
 
     def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
-        """One sample a row; `0` (no hallucination, or ungrammatical) is a row without a label."""
+        """One sample per row; `0` (no hallucination, or ungrammatical) is a row without a label."""
         if not isinstance(data, dict):
             raise InputError("a row with named columns is expected")
         row = {normalized(key): value for key, value in data.items() if isinstance(value, str) and value}
@@ -263,7 +263,7 @@ class HalluVerse(Format):
         yield Annotation("edit", Kind.MODEL, "halluverse", spans=marked, flags=("computed",))
 
     def record(self, sample: Sample) -> dict[str, Any]:
-        """A row of the sample's unit label."""
+        """A row with the label of the sample's unit."""
         labels = {unit.label for annotation in sample.annotations for unit in annotation.units or ()}
         unlabelled = not labels and any(annotation.spans for annotation in sample.annotations)
         known = labels <= taxonomy("halluverse").types.keys()
@@ -286,7 +286,7 @@ def _pick(row: dict[str, str], names: tuple[str, ...]) -> str:
 
 
 def _changed(original: str, edited: str) -> Iterator[tuple[int, int]]:
-    """Where the words of the edited sentence differ from the original's, half-open."""
+    """The ranges where the words of the edited sentence differ from the original, half-open."""
     before, after = (list(re.finditer(r"\w+|[^\w\s]", text)) for text in (original, edited))
     matcher = SequenceMatcher(None, [m.group() for m in before], [m.group() for m in after], autojunk=False)
     for operation, _, _, start, end in matcher.get_opcodes():

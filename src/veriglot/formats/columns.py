@@ -1,7 +1,7 @@
-"""Rows under any names: which column holds which part of a sample, and the sample that such a row makes.
+"""Rows with any column names: which column has which field of a sample, and the sample of such a row.
 
-`read_row` maps one row; the format `columns` does it for files. What is not stated is taken from the names of columns
-alone, so that all rows of a file are read alike; where two columns could be meant, the row is refused with the choice.
+`read_row` converts one row; the format `columns` does it for files. Unless stated, the mapping depends only on column
+names, so that all rows of a file are read alike; if two columns are possible, the row is refused with the choice.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class Preset(msgspec.Struct, frozen=True):
 
     Attributes:
         name: the tool or data set.
-        columns: part to column; alternatives are separated by `|`, and `inputs.question` is a key of an object.
-        beside: further columns by which it is known.
-        task: what its responses were asked for; rows without a question answer none.
+        columns: field to column; alternatives are separated by `|`, and `inputs.question` is a key of an object.
+        beside: further columns by which it is recognised.
+        task: the task of its responses; rows without a question answer none.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Preset(msgspec.Struct, frozen=True):
 
 
 class _Table(msgspec.Struct, frozen=True):
-    """The table beside this file."""
+    """The data file beside this module."""
 
     names: dict[str, list[list[str]]]
     objects: dict[str, list[str]]
@@ -99,15 +99,15 @@ _PARTS = (
 _TEXTS = ("id", "question", "language", "source_language", "model", "annotator")
 _CHOICES = (*_TEXTS, "start", "end")  # the first known name counts; of others one alone
 _LETTER, _NO_WORD = re.compile(r"[^\W\d_]"), re.compile(r"[\d/\\_@]|\w[.:]\w")
-_ASKS = re.compile(r"[?\uff1f\u061f\u055e]\s*\Z")  # full-width, Arabic and Armenian question marks too
+_ASKS = re.compile(r"[?\uff1f\u061f\u055e]\s*\Z")  # with full-width, Arabic and Armenian question marks
 _WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")  # Thai to Chinese
 
 
-# Which column holds which part.
+# The mapping of columns to fields.
 
 
 class _Plan(NamedTuple):
-    """Part to columns (of evidence there may be several), what they were known from, and labels that are unclear."""
+    """Field to columns (evidence may have several), the preset or whether they were stated, and unclear labels."""
 
     parts: Mapping[str, tuple[str, ...]]
     preset: Preset | None
@@ -123,11 +123,11 @@ class _Plan(NamedTuple):
 
 
 def checked(columns: Mapping[str, str]) -> dict[str, str]:
-    """The same columns, if each is the name of one for a part of a sample.
+    """Validated `columns`: a mapping from sample field to column name.
 
     Raises:
-        UsageError: these are no names under names.
-        UnknownNameError: no such part.
+        UsageError: it is not a mapping of names to names.
+        UnknownNameError: no such field.
     """
     if not isinstance(columns, Mapping) or not all(isinstance(column, str) for column in columns.values()):
         raise UsageError(
@@ -143,7 +143,7 @@ def checked(columns: Mapping[str, str]) -> dict[str, str]:
 
 
 def _flat(row: Mapping[str, Any], stated: Iterable[str] = ()) -> dict[str, Any]:
-    """The columns of a row, those of the objects in it as `outer.inner`, and what a path leads to that was stated."""
+    """The columns of a row, with keys of objects as `outer.inner`, and the values of stated paths."""
     flat: dict[str, Any] = {}
     for key, value in row.items():
         flat[str(key)] = value
@@ -151,7 +151,7 @@ def _flat(row: Mapping[str, Any], stated: Iterable[str] = ()) -> dict[str, Any]:
             flat.update({f"{key}.{inner}": each for inner, each in value.items()})
     for path in (each.strip() for column in stated for each in column.split("+")):
         if path not in flat:
-            with suppress(LookupError, TypeError, ValueError):  # it leads nowhere
+            with suppress(LookupError, TypeError, ValueError):  # the path does not exist
                 flat[path] = reduce(_inner, path.split("."), row)
     return flat
 
@@ -163,10 +163,10 @@ def _inner(value: Any, key: str) -> Any:
 
 @lru_cache(maxsize=256)
 def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...]) -> _Plan:
-    """The plan for rows with these keys; with each, whether its value is an object.
+    """The mapping for rows with these keys, each with whether its value is an object.
 
     Raises:
-        InputError: a column that was stated is not there, two could be meant, or none; `field` is the part then.
+        InputError: a stated column is missing, two columns are possible, or none; `field` is then the sample field.
     """
     names = {key: _name(key) for key, _ in keys}
     texts = {key: names[key] for key, is_object in keys if not is_object}
@@ -174,16 +174,16 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
     preset = next((preset for preset in PRESETS if _fits(preset, names, texts)), None)
     unclear, labelled = "", any(part in LABEL_PARTS for part, _ in stated)
     for part in _PARTS:
-        of_data = part == "source_language" and (preset is None or preset.task != Task.TRANSLATION)  # translated itself
+        of_data = part == "source_language" and (preset is None or preset.task != Task.TRANSLATION)  # not of the text
         if part in parts or (part in LABEL_PARTS and labelled) or of_data:
             continue
         if part == "annotator" and not any(map(parts.get, LABEL_PARTS)):
-            break  # of labels that there are not
+            break  # there are no labels
         possible = names if part in {"evidence", "spans"} else texts
         own = _of_preset(preset, part, possible) if preset is not None else None
         columns = (own,) if own else _columns_of(part, possible, parts)
         if part == "evidence" and not columns and [names[key] for key in parts["response"]] == ["messages"]:
-            columns = parts["response"]  # what its tools gave
+            columns = parts["response"]  # its tool messages
         numbered = len({re.sub(r"_?\d+$", "", names[column]) for column in columns}) == 1  # context_1, context_2
         if len(columns) < 2 or (part == "evidence" and numbered):
             parts[part] = columns
@@ -199,7 +199,7 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
 
 
 def _stated(stated: Iterable[tuple[str, str]], names: Collection[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The columns that were stated for each part; not those that this row lacks, unless it cannot do without."""
+    """The stated columns of each field; without those that this row lacks, unless they are required."""
     for part, column in stated:
         chosen = (column,) if column and column in names else tuple(filter(None, map(str.strip, column.split("+"))))
         if len(chosen) > 1 and part != "evidence":
@@ -232,7 +232,7 @@ def _fits(preset: Preset, names: Mapping[str, str], texts: Mapping[str, str]) ->
 
 
 def _columns_of(part: str, names: Mapping[str, str], parts: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """The columns that may hold a part, by name; ours alone where it is there, and a single one where order decides."""
+    """The possible columns of a field, by name; only our own name if present, and only one if the order decides."""
     taken = {column for columns in parts.values() for column in columns}
     names = {key: name for key, name in names.items() if key not in taken or name == "messages"}
     if part == "label" and any(parts.get(each) for each in ("supported", "unsupported")):
@@ -249,7 +249,7 @@ def _columns_of(part: str, names: Mapping[str, str], parts: Mapping[str, tuple[s
 
 
 def _unreadable(row: Mapping[str, Any], error: InputError, columns: Mapping[str, str]) -> InputError:
-    """The error of a row whose columns are not known, with its keys and the `--map` that would do."""
+    """The error for a row with unknown columns, with its keys and a suggestion for `--map`."""
     remedy, names = error.remedy, list(map(str, row))
     if not remedy and 2 * sum(name.isdecimal() or _length(name) > 20 for name in names) > len(names):
         remedy = "Has it no header line? Write one, such as evidence,response,label."
@@ -267,7 +267,7 @@ def _unreadable(row: Mapping[str, Any], error: InputError, columns: Mapping[str,
 
 
 def _proposed(row: Mapping[str, Any], stated: Mapping[str, str]) -> dict[str, str]:
-    """What was stated, if it is there, and the column that is clearly response, evidence or question, else `COLUMN`."""
+    """Stated columns that exist, and the most likely columns of response, evidence and question, else `COLUMN`."""
     flat = _flat(row, stated.values())
     result = dict(stated)
     for part in ("evidence", "response"):
@@ -285,8 +285,8 @@ def _proposed(row: Mapping[str, Any], stated: Mapping[str, str]) -> dict[str, st
 
 
 def _likeliest(part: str, flat: Mapping[str, Any]) -> str:
-    """The column that is likelier than every other by its name and text; `COLUMN` where there is none."""
-    stems = Counter(re.sub(r"\d+", "", key) for key in flat)  # of answer_1 and answer_2 either could be meant
+    """The most likely column by its name and text; `COLUMN` if there is no single one."""
+    stems = Counter(re.sub(r"\d+", "", key) for key in flat)  # answer_1 and answer_2 are equally likely
     sizes = {key: size for key, value in flat.items() if (size := _length(value))}
     scores = {
         key: _likeness(key, part, flat[key], size / max(sizes.values()))
@@ -305,7 +305,7 @@ def _likeness(key: str, part: str, value: Any, share: float) -> float:
     return (alike if alike >= 0.7 else 0.2) + bonus - 0.6 * bool(_ASKS.search(str(value))) - like_others
 
 
-@lru_cache(maxsize=4096)  # many rows of a file may be unreadable for one and the same reason
+@lru_cache(maxsize=4096)  # many rows of a file may fail for the same reason
 def _name_likeness(name: str, part: str) -> float:
     return max(SequenceMatcher(None, name, known).ratio() for names in _TABLE.names[part] for known in names)
 
@@ -321,7 +321,7 @@ def _length(value: Any) -> int:
     return 0
 
 
-# What columns hold.
+# Values of columns.
 
 
 def _passages(value: Any) -> Iterator[dict[str, Any]]:
@@ -330,10 +330,10 @@ def _passages(value: Any) -> Iterator[dict[str, Any]]:
     if value is None or value == "":
         return
     if isinstance(value, list | tuple):
-        titled = len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], list)  # as HotpotQA has it
+        titled = len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], list)  # HotpotQA's form
         if titled and all(isinstance(sentence, str) for sentence in value[1]):
             yield {"title": value[0], "text": " ".join(map(str.strip, value[1]))}
-        elif len(value) == 3 and list(map(type, value)) == [str, int, str]:  # as FEVER has it with its sentences
+        elif len(value) == 3 and list(map(type, value)) == [str, int, str]:  # FEVER's form with sentences
             yield {"title": value[0], "text": value[2]}
         else:
             for each in value:
@@ -348,10 +348,10 @@ def _passages(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def object_passages(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The passage of an object, or passages where its values are lists; what wraps one is searched.
+    """The passage of an object, or several if its values are lists; wrapper objects are searched.
 
     Raises:
-        InputError: no key is known to hold its text: as JSON, a score in it would support what nobody wrote.
+        InputError: no known key for its text (as JSON text, a score in it would count as evidence).
     """
     known = _TABLE.objects
     key = next((key for key in known["text"] if isinstance(value.get(key), str | list)), None)
@@ -383,32 +383,32 @@ def object_passages(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def rows_reading(columns: Mapping[str, str] | None = None) -> Reading:
-    """What is remembered while rows are read that come from no file; see `read_row`."""
+    """Shared state for reading rows that do not come from a file; see `read_row`."""
     return Reading(Source("rows"), FileReport("rows", "columns"), columns=checked(columns or {}))
 
 
 def read_row(
     row: Mapping[str, Any], *, id_: str = "1", columns: Mapping[str, str] | None = None, reading: Reading | None = None
 ) -> Sample:
-    """The sample of one row under any usual names, such as `question`, `contexts`, `answer`.
+    """The sample of one row with any common column names, such as `question`, `contexts`, `answer`.
 
     Native rows, rows of the tools in `PRESETS` and rows with names like theirs are known by their keys. A label of the
     whole response becomes the rating `unsupported` (0 or 1) of the annotator `gold`, marked spans become its spans.
-    What has no place in a sample goes to `meta`; so does a label that cannot be understood.
+    Other values go to `meta`, also labels with unknown meaning.
 
     Args:
         row: column to value; evidence is text, an object, a list of either, or any of these as JSON.
-        id_: of a row that has none.
-        columns: part (`response`, `evidence`, `question`, `id`, `language`, `model`, `label`, `spans`, or `start` and
-            `end`, or `unsupported` and `supported` for labels of which 1 means that) to the column that holds it;
-            several columns of evidence are joined by `+`, an inner key by a dot. What is not stated is taken from the
-            names.
-        reading: of several rows, with their `columns`: the log says once, at the level INFO, what was taken for what.
+        id_: id of a row without one.
+        columns: mapping from sample field (`response`, `evidence`, `question`, `id`, `language`, `model`, `label`,
+            `spans`, or `start` and `end`, or `unsupported` and `supported` for labels where 1 has that meaning) to
+            column; several columns of evidence are joined by `+`, an inner key by a dot. Other fields are found by
+            column names.
+        reading: shared by several rows, with their `columns`: the mapping is logged once, at level INFO.
 
     Raises:
-        InputError: no column, or more than one, could hold the response or the evidence; or a value cannot be read.
-            The message names the keys and the columns to state.
-        UnknownNameError: `columns` names a part that no sample has.
+        InputError: no column, or more than one, is possible for the response or the evidence; or a value is invalid.
+            The message has the keys and the columns to state.
+        UnknownNameError: `columns` has a field that samples do not have.
     """
     memory = reading or rows_reading(columns)
     plan = _plan_of(row, memory.columns)
@@ -429,7 +429,7 @@ def names_other_evidence(row: Mapping[str, Any]) -> bool:
 
 
 def sample_of(row: Mapping[str, Any], reading: Reading) -> Sample:
-    """The sample of a row in the file that is read, which may lack evidence; as `read_row`."""
+    """The sample of a row in the current file, where evidence may be missing; otherwise as `read_row`."""
     plan = _plan_of(row, {} if "evidence" in row else {"evidence": ""})
     return _sample(row, plan, reading, reading.row_name)
 
@@ -455,7 +455,7 @@ def _refuse_failed(row: Mapping[str, Any]) -> None:
 def _sample(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_: str) -> Sample:
     try:
         return _sample_of_parts(row, plan, reading, id_)
-    except (ValueError, RecursionError) as error:  # what a record refuses, such as a span beyond the response
+    except (ValueError, RecursionError) as error:  # from the validation of records, such as a span outside the response
         raise InputError(str(error)) from error
 
 
@@ -520,27 +520,27 @@ def _evidence(plan: _Plan, flat: Mapping[str, Any]) -> list[dict[str, Any]]:
         if str(passage["text"]).strip().lower() not in EMPTY
     ]
     ids = [passage.get("id") for passage in passages]
-    if len(set(ids)) < len(ids):  # two chunks of one document; passages are called p0, p1 then
+    if len(set(ids)) < len(ids):  # two chunks of one document; then the ids are p0, p1 ...
         passages = [{("document" if key == "id" else key): each for key, each in p.items()} for p in passages]
     return passages
 
 
 def _is_ours(row: Mapping[str, Any]) -> bool:
-    """Whether the native format reads all of a row."""
+    """Whether the native format can read the whole row."""
     evidence = row.get("evidence") or []
     passages = isinstance(evidence, list) and all(isinstance(p, dict) and type(p.get("text")) is str for p in evidence)
     return passages and not has_labels(row) and all(type(row.get(key)) is str for key in ("id", "response"))
 
 
 class Columns(Format):
-    """Rows under any usual names: JSON, JSON lines, CSV, TSV, Parquet, Arrow, and folders that `datasets` saved."""
+    """Rows with any column names: JSON, JSON lines, CSV, TSV, Parquet, Arrow, and folders saved by `datasets`."""
 
     summary = "rows under any names; `--map` states them"
     containers = ("jsonl", "json", "csv", "tsv", "parquet", "arrow")
     writable = False
 
     def sniff(self, head: Head) -> Sniff | None:
-        """By the names of columns; surer than the native format where that could not read the first row."""
+        """By column names; surer than the native format if that cannot read the first row."""
         if head.keys >= {"id", "status", "detector"} or not head.keys:
             return None
         try:
@@ -552,7 +552,7 @@ class Columns(Format):
         return Sniff(sure, str(plan))
 
     def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
-        """Samples and bad rows. Labels that cannot be understood end it where they are asked for."""
+        """Samples and bad rows. If labels are required, a label with unknown meaning ends the file."""
         for record in rows_of_object(records) if is_one_object(reading.container, reading.source.look()) else records:
             if isinstance(record, FailedRow):
                 yield record
@@ -574,7 +574,7 @@ class Columns(Format):
 
 
 def _tell(plan: _Plan, reading: Reading) -> None:
-    """Say what was taken for what, once a file and where it changes."""
+    """Log the mapping, once per file and after a change."""
     named: set[tuple[str, tuple[str, ...]]] = reading.once("named", set)
     news = {part: columns for part, columns in plan.parts.items() if (part, columns) not in named}
     recoded = reading.source.recoded and not named and reading.source.encoding != "utf-8"
@@ -589,15 +589,15 @@ def _tell(plan: _Plan, reading: Reading) -> None:
 
 
 def check_columns(head: Head, columns: Mapping[str, str]) -> _Plan:
-    """Which column of a file with this beginning holds which part of a sample.
+    """The mapping of columns to sample fields for a file with this beginning.
 
     Raises:
-        InputError: no column, or more than one, could hold the response or the evidence; with the `--map` to give.
+        InputError: no column, or more than one, is possible for the response or the evidence; with a `--map` to give.
     """
     row: Any = head.record if head.record is not None else dict.fromkeys(head.keys)
     first = next(rows_of_object(iter([Record(1, row)])), None) if is_one_object(head.container, head) else None
     plan = _plan_of(first.data if isinstance(first, Record) else row, columns)
-    if head.container in {"csv", "tsv", "parquet", "arrow"} and head.keys:  # all of its rows have the same columns
+    if head.container in {"csv", "tsv", "parquet", "arrow"} and head.keys:  # all rows have the same columns
         for part in (each for each in columns if columns[each] and each not in plan.parts):
             raise InputError(f"there is no column {columns[part]!r}: its keys are {', '.join(_flat(row))}", field=part)
     return plan

@@ -1,7 +1,7 @@
-"""Containers, apart from what records mean: recognising and reading JSON lines, JSON, CSV, Parquet and Arrow.
+"""Containers, independent of formats: detection and reading of JSON lines, JSON, CSV, Parquet and Arrow.
 
-Each reader is a generator of `Record` and `FailedRow`: one bad record never ends the file. All but a JSON array or
-object are streamed; that is read whole, as JSON asks for.
+Each reader is a generator of `Record` and `FailedRow`: a bad record never ends the file. All are streamed, except a
+JSON array or object, which must be parsed as a whole.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, TypeAlias, cast
 
-from veriglot.errors import InputError, needing
+from veriglot.errors import InputError, requires_extra
 from veriglot.records import decode_json, decode_text
 from veriglot.storage.checkpoint import FailedRow
 
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-# What can be known of a file from its beginning: its container, its first record and that record's keys.
+# Information from the beginning of a file: its container, its first record and that record's keys.
 
 
 _KEY = re.compile(r'"([^"\\]{1,60})"\s*:')
@@ -53,11 +53,11 @@ class Head:
 
     Attributes:
         container: `jsonl`, `json`, `csv`, `tsv`, `parquet`, `arrow`, `text`, or `empty`.
-        keys: keys of the first record (columns of a table). Where the first record is longer than what was looked
-            at, every key in sight, those of nested objects included.
-        record: the first record, or None where it could not be decoded from the beginning alone.
+        keys: keys of the first record (columns of a table). If the first record is longer than the beginning, all
+            visible keys, also of nested objects.
+        record: the first record, or None if it cannot be decoded from the beginning.
         text: the beginning as text.
-        delimiter: what stands between the cells of a table.
+        delimiter: separator of the cells of a table.
     """
 
     container: str
@@ -81,7 +81,7 @@ def _first_object(text: str) -> dict[str, Any] | None:
 
 
 def failure_in(row: Any) -> str:
-    """Why a request to a model failed, as the row of its response says; empty where it says no such thing."""
+    """Why a request to a model failed, according to the row of its response; empty if it did not."""
     failed = False
     while isinstance(row, dict):
         why = ["message", "code", "blockReason"] * failed
@@ -96,11 +96,11 @@ def _json_head(container: str, record: dict[str, Any] | None, text: str) -> Head
 
 
 def _object_head(source: Source, text: str) -> Head:
-    """One object may be a line of JSON lines or a whole JSON file spread over lines."""
-    lines = text.splitlines()[:_LINES_SEEN]  # the first line may be the broken one
+    """An object at the beginning may be a line of JSON lines or a whole JSON file with several lines."""
+    lines = text.splitlines()[:_LINES_SEEN]  # the first line may be invalid
     objects = [each for each in map(_first_object, [*lines, text]) if each is not None]
     record = next((each for each in objects if not failure_in(each)), next(iter(objects), None))
-    # What begins like a line of JSON lines that was cut off has more than a bracket on its first line.
+    # A truncated first line of JSON lines has more than a bracket.
     first = text.split("\n", 1)[0].strip()
     spread = first == "{" or (record is None and '"' not in first)
     single = len(source.head) < HEAD_BYTES and "\n" not in text.rstrip() and source.name.endswith(".json")
@@ -110,11 +110,11 @@ def _object_head(source: Source, text: str) -> Head:
     return _json_head("json" if spread or single else "jsonl", record, text)
 
 
-_EXCEL_DELIMITER = re.compile(r"sep=(.)\r?\n")  # a first line of its own that Excel writes and hides
+_EXCEL_DELIMITER = re.compile(r"sep=(.)\r?\n")  # an extra first line of Excel, which Excel hides
 
 
 def _unique(header: list[str]) -> list[str]:
-    """The names of columns; one that occurred before gets a number, so that no cell takes the place of another."""
+    """Unique column names; a repeated name gets a number, so that no cell replaces another."""
     names = []
     for name in header:
         numbered = (f"{name}_{number}" for number in count(2))
@@ -141,7 +141,7 @@ def _table_head(name: str, text: str) -> Head:
     return Head("text", text=text)
 
 
-# Lines of a byte stream, one at a time and never more of one than a bound: a huge line is skipped, not held.
+# Lines of a byte stream, one at a time and with a size limit: a huge line is skipped, not loaded.
 
 
 MAX_LINE_BYTES = 32 << 20
@@ -153,9 +153,9 @@ _SKIP_BLOCK = 1 << 20
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
-_BEYOND_ASCII = re.compile("[^\x00-\x7f\udc80-\udcff]")  # in a text whose bytes that are no UTF-8 are surrogates
+_BEYOND_ASCII = re.compile("[^\x00-\x7f\udc80-\udcff]")  # in a text decoded with surrogates for invalid bytes
 _GZIP = b"\x1f\x8b"
-_BINARY = (b"PAR1", _ARROW_FILE, _ARROW_STREAM, _GZIP)  # what standard input is read into memory for
+_BINARY = (b"PAR1", _ARROW_FILE, _ARROW_STREAM, _GZIP)  # from standard input these are read into memory
 _NO_TEXT = {
     b"PK\x03\x04": "an Excel workbook or a zip archive",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook",
@@ -168,12 +168,12 @@ _NO_TEXT = {
 
 
 class Record(NamedTuple):
-    """One record of a container before a format gives it a meaning.
+    """One record of a container, before a format interprets it.
 
     Attributes:
         line: line or row, counted from 1.
         data: decoded JSON, or a dictionary of column to value.
-        raw: the row as it stood, where the container has such a thing.
+        raw: the original row, if the container has text rows.
     """
 
     line: int
@@ -212,7 +212,7 @@ def _lines(source: Source, max_line_bytes: int) -> Iterator[tuple[int, bytes] | 
 
 
 def _records(source: Source, max_line_bytes: int, decode: Callable[[bytes], Any]) -> Records:
-    """A record for each line that is not empty."""
+    """A record for each nonempty line."""
     for item in _lines(source, max_line_bytes):
         if isinstance(item, FailedRow):
             yield item
@@ -241,7 +241,7 @@ def _json(source: Source) -> Records:
 def _decoded(
     source: Source, max_line_bytes: int, faults: list[FailedRow | InputError], lines: list[str]
 ) -> Iterator[str]:
-    """Lines as text for `csv`, which cannot hand over an error: what goes wrong is kept until the row is out."""
+    """Lines as text for `csv`, which cannot pass on errors: `faults` has them until the row is returned."""
     for item in _lines(source, max_line_bytes):
         if isinstance(item, FailedRow):
             faults.append(item)
@@ -256,7 +256,7 @@ def _decoded(
 
 
 def _is_left_open(lines: list[str], delimiter: str) -> bool:
-    """Whether the lines of a row hold a quote that is not closed, or only by a later row's."""
+    """Whether the lines of a row have a quote that is not closed, or only by a later row's."""
     try:
         list(csv.reader(lines, delimiter=delimiter, strict=True))
     except csv.Error as error:
@@ -291,7 +291,7 @@ def _delimited(source: Source, max_line_bytes: int) -> Records:
             yield fault
         elif fault is not None:
             yield _bad(source, line, fault, delimiter.join(row))
-        elif not any(map(str.strip, row)):  # Excel leaves rows of nothing but delimiters
+        elif not any(map(str.strip, row)):  # Excel writes rows with only delimiters
             continue
         elif header is None:
             header = None if row == ["sep=", ""] else _unique(row)
@@ -308,7 +308,7 @@ def _parquet(source: Source) -> Records:
 
     def batches(stream: BinaryIO) -> Iterator[Any]:
         file = parquet.ParquetFile(stream)
-        for group in range(file.num_row_groups):  # asked for all groups at once, it holds what it read of each
+        for group in range(file.num_row_groups):  # read together, all groups would stay in memory
             yield from file.iter_batches(batch_size=_BATCH, row_groups=[group])
 
     return _from_batches(source, "Parquet", batches)
@@ -350,7 +350,7 @@ def parquet_module() -> Any:
     Raises:
         MissingExtraError: pyarrow is not installed.
     """
-    with needing("Parquet or Arrow", "parquet"):
+    with requires_extra("Parquet or Arrow", "parquet"):
         import pyarrow.parquet
     return pyarrow.parquet
 
@@ -365,14 +365,14 @@ def read_container(kind: str, source: Source, max_line_bytes: int = MAX_LINE_BYT
 
 
 # Where bytes come from: a file or standard input, with a look at its beginning that consumes nothing.
-
+# Sources of bytes: a file or standard input, with a look at the beginning that consumes nothing.
 
 HEAD_BYTES = 1 << 20
-_LINES_SEEN = 20  # of a beginning, of which the first may be broken
+_LINES_SEEN = 20  # lines of a beginning to look at, because the first may be invalid
 
 
 class _Joined(io.RawIOBase):
-    """A beginning that was read ahead, followed by the rest of the stream it was read from, as it comes."""
+    """A stream whose beginning was read already: this beginning, then the rest as it arrives."""
 
     def __init__(self, beginning: bytes, rest: io.BufferedReader) -> None:
         self._beginning = memoryview(beginning)
@@ -380,7 +380,7 @@ class _Joined(io.RawIOBase):
         self._given = 0
 
     def tell(self) -> int:
-        """Bytes that were given out."""
+        """Number of returned bytes."""
         return self._given
 
     def readable(self) -> bool:
@@ -399,17 +399,17 @@ class _Joined(io.RawIOBase):
         return count
 
     def ready(self) -> bool:
-        """Whether there is more, or the end, without waiting for whoever writes."""
+        """Whether more data, or the end, is available without blocking."""
         if self._beginning:
             return True
         try:
             return bool(select.select([self._rest], [], [], 0)[0])
-        except (OSError, ValueError):  # no pipe, or Windows, which cannot tell
+        except (OSError, ValueError):  # not a pipe, or Windows, which cannot tell
             return False
 
 
 class _StandardInput(io.BufferedReader):
-    """Standard input, opened; `current` is the one of this process."""
+    """Standard input, opened; `current` is that of this process."""
 
     current: _StandardInput | None = None
 
@@ -419,41 +419,41 @@ class _StandardInput(io.BufferedReader):
         _StandardInput.current = self
 
     def ready(self) -> bool:
-        """Whether a line, or the end, can be had without waiting."""
+        """Whether a line, or the end, is available without blocking."""
         if self.closed:
             return True
-        buffered = self._joined.tell() - self.tell()  # to peek where there is nothing would wait
+        buffered = self._joined.tell() - self.tell()  # peeking at an empty buffer would block
         return (buffered > 0 and b"\n" in self.peek()) or self._joined.ready()
 
 
 def standard_input_ready() -> bool:
-    """Whether the next line of standard input can be had without waiting; true before it is opened."""
+    """Whether the next line of standard input is available without blocking; true before it is opened."""
     return _StandardInput.current is None or _StandardInput.current.ready()
 
 
 def _beginning(stream: io.BufferedReader) -> tuple[bytes, int]:
-    """The first `HEAD_BYTES`, and how many of them are whole lines.
+    """The first `HEAD_BYTES`, and how many of them are complete lines.
 
-    Of JSON lines no more than what came together with the first one: the next may be long in coming.
+    For JSON lines only what arrived together with the first one, because the next may take long.
     """
     data = b""
     while len(data) < HEAD_BYTES and (block := stream.read1(HEAD_BYTES - len(data))):
         data += block
         lines = data.removeprefix(_UTF8_BOM).split(b"\n", _LINES_SEEN)[:-1]
         if any(line.lstrip()[:1] == b"{" and _first_object(line.decode("utf-8", "replace")) for line in lines):
-            return data, data.rfind(b"\n") + 1  # what follows may be cut within a character
+            return data, data.rfind(b"\n") + 1  # the rest may end inside a character
     return data, len(data)
 
 
 class _Recoded(io.TextIOWrapper):
-    """A stream of text in another encoding whose lines are UTF-8; bytes that are no text stay, for lines to refuse."""
+    """A text stream in another encoding with lines as UTF-8; invalid bytes stay, so that their lines are refused."""
 
     def readline(self, size: int = -1, /) -> bytes:  # type: ignore[override]
         return super().readline(size).encode("utf-8", "surrogateescape")
 
 
 class _Unpacked(gzip.GzipFile):
-    """What a gzip file holds."""
+    """The content of a gzip file."""
 
     def read(self, size: int | None = -1) -> bytes:
         try:
@@ -473,7 +473,7 @@ class Source:
     Attributes:
         path: as shown in messages.
         file: the file, or None for standard input.
-        recoded: whether it is read in its own `encoding` where that is neither UTF-8 nor UTF-16, rather than refused.
+        recoded: whether a file that is not UTF-8 is read in its own `encoding` instead of being refused.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -481,25 +481,25 @@ class Source:
         self.path = "standard input" if self.file is None else str(path)
         self.recoded = False
         self._consumed = False
-        self._begun = b""  # what was read of standard input
-        self._is_whole = False  # whether that is all of it, as it is no text
+        self._begun = b""  # the bytes read from standard input so far
+        self._is_whole = False  # whether these are all, for binary content
 
     def recode(self) -> None:
         """Read it in its own encoding from now on.
 
         Raises:
-            InputError: that is neither UTF-8 nor UTF-16, nor likely to be cp1252.
+            InputError: this is neither UTF-8 nor UTF-16, nor probably cp1252.
         """
         self.recoded = True
         if self.encoding == "cp1252":
             text = self.head.decode("cp1252", "replace")
-            # In the languages of cp1252 most letters of a word with such a letter are plain, elsewhere hardly any.
+            # In cp1252's languages most letters of a word with a non-ASCII letter are ASCII, in others hardly any.
             words = "".join(word for word in re.findall(r"[^\W\d_]{2,}", text) if not word.isascii())
             if "\ufffd" in text or sum(char > "\x7f" for char in words) > len(words) / 2:
                 self.refuse_encoding()
 
     def refuse_encoding(self) -> NoReturn:
-        """Raise the error of bytes that are no text in an encoding that is read."""
+        """Raise the error for bytes in an unsupported encoding."""
         remedy = "Save it as UTF-8 (in Excel: CSV UTF-8)."
         raise InputError("this is neither UTF-8 nor cp1252", remedy, path=self.path)
 
@@ -542,7 +542,7 @@ class Source:
 
     @cached_property
     def encoding(self) -> str:
-        """`utf-8`; `utf-16` by its byte order mark; or `cp1252`, Excel's, where no byte above 127 is UTF-8."""
+        """`utf-8`; `utf-16` by its byte order mark; or `cp1252`, Excel's, if no byte above 127 is part of UTF-8."""
         data = self.head[: len(self.head) - 3 if len(self.head) == HEAD_BYTES else None]
         if data.startswith(_UTF16_BOMS):
             return "utf-16"
@@ -552,7 +552,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """File name without folders and `.gz`, empty for standard input."""
+        """File name without folders and `.gz`; empty for standard input."""
         return self.file.name.removesuffix(".gz") if self.file else ""
 
     @property
@@ -561,8 +561,8 @@ class Source:
         return Path(self.name).stem or "stdin"
 
     def open(self) -> BinaryIO:
-        """The bytes from the beginning, as UTF-8 where it is UTF-16 or `recoded`. Standard input can be opened once."""
-        assert self.head is not None  # of standard input, what was read with it is kept
+        """The bytes from the beginning, as UTF-8 if it is `recoded`. Standard input can be opened once."""
+        assert self.head is not None  # looking at standard input stores its beginning
         if self.file is not None or self._is_whole:
             stream = self.open_seekable()
         elif self._consumed:
@@ -575,7 +575,7 @@ class Source:
         return stream
 
     def open_seekable(self) -> BinaryIO:
-        """The bytes as a stream that can jump, unpacked; of standard input, where it is no text."""
+        """The bytes as a seekable stream, decompressed; of standard input only if it is binary."""
         if self.file is None:
             whole = io.BytesIO(self._begun)
             return io.BufferedReader(_Unpacked(self.path, fileobj=whole)) if self._begun.startswith(_GZIP) else whole
@@ -590,12 +590,12 @@ class Source:
 
 
 def is_one_object(container: str, head: Head) -> bool:
-    """Whether a file is one JSON object, which may hold rows; an array is rows, whatever is in them."""
+    """Whether a file is one JSON object, which may contain rows; an array always has rows."""
     return container == "json" and not head.text.startswith("[")
 
 
 def rows_of_object(records: Records) -> Iterator[Record | FailedRow]:
-    """The rows of one JSON object that holds them all: as a list under a key, as lists, or as objects by row."""
+    """The rows in one JSON object: a list under a key, or one list or object per column."""
     for record in records:
         data: dict[str, Any] = record.data if isinstance(record, Record) and isinstance(record.data, dict) else {}
         while isinstance(inner := data.get("results"), dict):  # {"results": {"results": [...], "prompts": [...]}}

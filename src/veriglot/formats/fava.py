@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 __all__ = []
 
 
-# Two copies of one text that differ a little: where each code point of one stands in the other.
+# Alignment of two versions of one text: the position of each code point of one in the other.
 #
-# Annotation tools move white space, lose a full stop, or (dragging across right-to-left text) shift a letter over a
-# tag. White space never counts. Words are matched first, then letters inside the stretches where words differ.
+# Annotation tools move white space, lose a full stop, or (after dragging across right-to-left text) move a letter to
+# the other side of a tag. White space never counts. Words are matched first, then letters in the segments that differ.
 
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -39,9 +39,9 @@ _STRETCH_SLACK = 8
 
 @dataclass(frozen=True)
 class _Alignment:
-    """Where the code points of one text stand in another: for each its index there, or -1, or -2 for white space.
+    """Position of each code point of one text in another: its index there, or -1, or -2 for white space.
 
-    `solid` counts those that are no white space, and `matched` how many of these have a counterpart.
+    `solid` counts the code points that are not white space, and `matched` those with a counterpart.
     """
 
     first: str
@@ -52,14 +52,14 @@ class _Alignment:
 
     @property
     def exact(self) -> bool:
-        """Whether nothing but white space differs, seen from the first text."""
+        """Whether the texts differ only in white space, as seen from the first text."""
         return self.solid == self.matched
 
     def span(self, start: int, end: int) -> tuple[int, int] | None:
-        """The range of the second text that `[start, end)` of the first stands for, white space at its edges left out.
+        """The range of the second text for `[start, end)` of the first, without outer white space.
 
-        Where less than half of it has a counterpart, or its parts lie far apart there, the words were moved: then it
-        is the nearest place where they stand, or None where they stand nowhere.
+        If less than half of it has a counterpart, or its parts are far apart there, the words were moved: then it is
+        the nearest occurrence of the words, or None if there is none.
         """
         indices = [index for index in self.places[start:end] if index >= 0]
         if indices and len(indices) >= _MATCHED_SHARE * sum(index != _SPACE for index in self.places[start:end]):
@@ -79,7 +79,7 @@ _SPACE = -2
 
 
 def align(first: str, second: str) -> _Alignment:
-    """Align `first` onto `second`. Time is linear where only white space differs."""
+    """Align `first` with `second`. Time is linear if only white space differs."""
     places = [_SPACE if char.isspace() else -1 for char in first]
     here = [i for i, char in enumerate(first) if not char.isspace()]
     there = [i for i, char in enumerate(second) if not char.isspace()]
@@ -90,7 +90,7 @@ def align(first: str, second: str) -> _Alignment:
 
 
 def _pairs(first: str, second: str) -> Iterator[tuple[int, int]]:
-    """Letters of two texts that are the same: words are matched first, then letters inside stretches that differ."""
+    """Equal letters of two texts: words are matched first, then letters in the segments that differ."""
     ours, others = list(_TOKEN.finditer(first)), list(_TOKEN.finditer(second))
     for equal, a, b, c, d in _blocks([m.group() for m in ours], [m.group() for m in others]):
         here, there = (
@@ -113,16 +113,16 @@ def _blocks(first: Sequence[str], second: Sequence[str]) -> Iterator[tuple[bool,
 
 _LAYERS = (("gold", Kind.HUMAN), ("silver", Kind.MODEL))
 _REPLACING = frozenset({"entity", "relation"})
-_SAME_TEXT = 0.8  # a layer of which less is found in the response is not a layer of that response
+_SAME_TEXT = 0.8  # if less of a layer is in the response, it is not a layer of that response
 
 
 class Mfava(Format):
     """mFAVA JSON: rows with `references`, `generated_text` and layers of FAVA tags, aligned with one text; and its
     queries.
 
-    `silver_annotations` is what the injecting model marked, `gold_annotations` what a person marked. The response is
-    `generated_text`, the text that both looked at; a tag that is cut off at its end is removed. Both layers are aligned
-    with it exactly, even where the annotation tool moved white space or letters.
+    `silver_annotations` has the marks of the model that inserted errors, `gold_annotations` those of a person. The
+    response is `generated_text`, which both saw; a truncated tag at its end is removed. Both layers are aligned with it
+    exactly, even if the annotation tool moved white space or letters.
 
     Source: mFAVA (Islam et al. 2025), section 3 and the published files.
     """
@@ -133,10 +133,10 @@ class Mfava(Format):
     any_keys = ("gold_annotations", "silver_annotations")
 
     def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
-        """One sample a row.
+        """One sample per row.
 
-        `meta.group` is equal for rows that hold the same text; `meta.reference_garbled` says why a reference is
-        unusable; `meta.glued` lists the silver spans that show a seam.
+        `meta.group` is equal for rows with the same text; `meta.reference_garbled` says why a reference is unusable;
+        `meta.glued` lists silver spans where old and new text were joined.
         """
         language = reading.language_of_file()
         response = _parsed(need(data, "generated_text", str), "response", "generated_text", reading).text
@@ -164,7 +164,7 @@ class Mfava(Format):
         )
 
     def record(self, sample: Sample) -> dict[str, Any]:
-        """A row with the layers that the sample has."""
+        """A row with the layers of the sample."""
         row = {"references": sample.evidence_text, "generated_text": sample.response}
         for annotation in sample.annotations:
             key = f"{annotation.annotator}_annotations"
@@ -184,7 +184,7 @@ def _with_fava_types(annotation: Annotation) -> list[Span]:
 
 
 def _garbled(references: list[str], reading: Reading) -> dict[str, str]:
-    """Why a reference is unusable, for `meta` and counted in the report; empty where all look sound."""
+    """Why references are unusable, for `meta` and counted in the report; empty if all are usable."""
     broken = next(filter(None, map(garbled, references)), None)
     if broken is None:
         return {}
@@ -193,12 +193,12 @@ def _garbled(references: list[str], reading: Reading) -> dict[str, str]:
 
 
 def _group(response: str) -> str:
-    """The same for texts that differ in white space only."""
+    """A hash that is equal for texts that differ only in white space."""
     return hashlib.sha256("".join(response.split()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _glued(annotations: list[Annotation], response: str, references: str) -> list[list[int]]:
-    """The injected replacements (silver entity and relation spans) in which old and new stand together."""
+    """The replacements by the model (silver entity and relation spans) that contain both old and new text."""
     return [
         [span.start, span.end]
         for annotation in annotations
@@ -229,9 +229,9 @@ def _layer(name: str, kind: Kind, text: str, response: str, reading: Reading) ->
 
 
 def _in_the_script_of(tag: str | None, text: str) -> str | None:
-    """The tag of the same language in the script that `text` is written in: `sr-Latn` for Serbian in Latin letters.
+    """The tag of the same language with the script of `text`: `sr-Latn` for Serbian in Latin letters.
 
-    Only Latin and Cyrillic are told apart; any other tag comes back as it is.
+    It distinguishes only Latin and Cyrillic; other tags are returned unchanged.
     """
     if tag is None:
         return None
@@ -250,8 +250,8 @@ _QUERIES = ("query_1", "query_2")
 class MfavaQueries(Format):
     """mFAVA queries: Wikipedia passages with two knowledge-intensive questions each.
 
-    Each question becomes a sample with an empty response, for the commands that make responses; detectors answer it
-    with a status. The passages are clean text. Source: mFAVA, section 3.
+    Each question becomes a sample with an empty response, for the commands that generate responses; detectors return a
+    status for it. The passages have no tags. Source: mFAVA, section 3.
     """
 
     summary = "mFAVA references and queries: evidence and questions without responses"
@@ -261,7 +261,7 @@ class MfavaQueries(Format):
     writable = False
 
     def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
-        """One sample a query, its response empty."""
+        """One sample per query, with an empty response."""
         named = reading.language_of_file()
         texts = [text for key in _REFERENCES if (text := optional(data, key, str)) and text.strip()]
         if not texts:
@@ -292,7 +292,7 @@ _META = ("subject", "type", "dataset", "output")
 
 
 def _taxonomy_of(tagged: str) -> str:
-    """The taxonomy most of whose types are tags here; FAVA's where there are none."""
+    """The taxonomy with the most types among the tags; FAVA's if there are none."""
     used = _TAG.findall(tagged)
     counts = {name: sum(tag in each.types for tag in used) for name, each in taxonomies().items()}
     best = max(counts, key=lambda name: counts[name])
@@ -302,7 +302,7 @@ def _taxonomy_of(tagged: str) -> str:
 def _parsed(
     text: str, layer: str, field: str, reading: Reading, *, types: str = "fava", edits: str = "strip"
 ) -> Tagged:
-    """A tagged text, its tags in the account of a layer if there are any, and refused where faults are."""
+    """A parsed tagged text; its tags are counted for a layer if there are any, and errors are refused if strict."""
     tagged = parse_tags(text, tuple(taxonomy(types).types), edits=edits)
     if tagged.report.seen or layer != "response":
         reading.report.layer(layer).add(tagged.report)
@@ -312,9 +312,9 @@ def _parsed(
 
 
 class Inline(Format):
-    """Inline tags in general: plain text with a response on each line, or records with a tagged text.
+    """Inline tags in general: plain text with one response per line, or records with a tagged text.
 
-    A record has the key `tagged`. The taxonomy is the one that has most of the tags as types.
+    A record has the key `tagged`. The taxonomy is the one with the most types among the tags.
     """
 
     summary = "inline tags: one response per line, or records with `tagged`"
@@ -330,7 +330,7 @@ class Inline(Format):
         return super().sniff(head)
 
     def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
-        """One sample a line or record."""
+        """One sample per line or record."""
         record = {"tagged": data} if isinstance(data, str) else data
         text = need(record, "tagged", str)
         name = optional(record, "taxonomy", str) or _taxonomy_of(text)
@@ -352,7 +352,7 @@ class Inline(Format):
         )
 
     def record(self, sample: Sample) -> dict[str, Any]:
-        """A record of the first annotation that has spans."""
+        """A record with the first annotation that has spans."""
         annotation = spanned_annotation(sample)
         if annotation is None:
             raise InputError("a tagged text has the spans of an annotator")
@@ -372,7 +372,7 @@ class Inline(Format):
 class Fava(Format):
     """Records of FAVA (Mishra et al. 2024), with `<mark>` and `<delete>` inside the tags.
 
-    In `annotated` and `completion`, `<delete>` holds what the response said and `<mark>` its correction; in
+    In `annotated` and `completion`, `<delete>` has the text of the response and `<mark>` its correction; in
     `errored_passage` it is the other way round. Corrections go to `meta.corrections`.
     """
 
@@ -386,7 +386,7 @@ class Fava(Format):
     )
 
     def sniff(self, head: Head) -> Sniff | None:
-        """By `annotated`, `completion` or `errored_passage` with tags in it."""
+        """By `annotated`, `completion` or `errored_passage` that contain tags."""
         for key, _, _ in self._fields:
             inside = head.record.get(key) if head.record else None
             if isinstance(inside, str) and ("<delete>" in inside or _TAG.search(inside)):
@@ -394,7 +394,7 @@ class Fava(Format):
         return None
 
     def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
-        """One sample a record; its language is what `language` says, or else identified from the text."""
+        """One sample per record; its language is from `language`, or else detected from the text."""
         key, edits, kind = next(
             (each for each in self._fields if isinstance(data, dict) and isinstance(data.get(each[0]), str)),
             self._fields[0],

@@ -1,4 +1,4 @@
-"""Label Studio's JSON: what it exports is read, what it imports is written, with the labeling configuration for it."""
+"""Label Studio's JSON: reads its exports, and writes files that it imports, with the labeling configuration."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["labeling_config"]
 
 _RESPONSE = ("response", "answer", "text", "target")
 _EVIDENCE = ("evidence", "context", "source", "references", "reference")
-# Key of a task to who made what stands there, and the keys of their name. What we write has an `annotator`, which Label
-# Studio passes over: its import refuses a `completed_by` that is no member of the organization.
+# Key of a task to the kind of annotator, and the keys of their name. We write `annotator`, which Label Studio ignores:
+# its import refuses a `completed_by` that is not a member of the organization.
 _HOLDERS = (
     ("annotations", Kind.HUMAN, ("annotator", "completed_by")),
     ("completions", Kind.HUMAN, ("completed_by",)),
@@ -33,10 +33,10 @@ _KNOWN = {*_RESPONSE, *_EVIDENCE, "id", "question", "language", "task", "taxonom
 class LabelStudio(Format):
     """Label Studio JSON export: tasks with `data`, `annotations` and `predictions`, spans as `labels` results on text.
 
-    Label Studio counts in UTF-16 code units, as browsers do; where these differ from code points, the span's own text
-    decides. An annotation is named after the person who completed it, a prediction (kind `model`) after its model
-    version. Cancelled annotations, and results that are not labelled text, are left out and counted. What is written
-    can be imported: annotations have an `annotator`, and belong to whoever imports them; those of `gold` are ground
+    Label Studio counts in UTF-16 code units, as browsers do; if these differ from code points, the span's own text
+    decides. An annotation has the name of the person who completed it, a prediction (kind `model`) its model version.
+    Cancelled annotations, and results that are not labelled text, are left out and counted. Written files can be
+    imported: annotations have an `annotator`, and belong to the person who imports them; those of `gold` become ground
     truth.
     """
 
@@ -51,7 +51,7 @@ class LabelStudio(Format):
         return None if "response" in head.keys else super().sniff(head)
 
     def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
-        """One sample a task."""
+        """One sample per task."""
         shown = need(data, "data", dict)
         key = next((key for key in _RESPONSE if isinstance(shown.get(key), str)), None)
         if key is None:
@@ -100,12 +100,12 @@ class LabelStudio(Format):
 
 
 def labeling_config(labels: Mapping[str, str]) -> str:
-    """The labeling configuration, as XML, of a project that imports what `LabelStudio` writes.
+    """The labeling configuration, as XML, of a project for files written by `LabelStudio`.
 
     Args:
         labels: names to colours, as `#rrggbb`.
     """
-    from xml.sax.saxutils import quoteattr  # it loads urllib.request and ssl, and every file read loads this module
+    from xml.sax.saxutils import quoteattr  # slow (imports ssl), and this module is always imported
 
     choices = "".join(
         f"    <Label value={quoteattr(name)} background={quoteattr(colour)}/>\n" for name, colour in labels.items()
@@ -219,7 +219,7 @@ def _utf16_length(text: str) -> int:
 
 
 def _code_point_index(text: str, units: int) -> int | None:
-    """An offset in UTF-16 code units in code points; None where it splits a surrogate pair or lies outside."""
+    """An offset in UTF-16 code units as code points; None if it splits a surrogate pair or is out of range."""
     if units < 0:
         return None
     seen = 0

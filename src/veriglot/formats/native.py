@@ -1,4 +1,4 @@
-"""The native format (DESIGN, section 6): one JSON object a line, or the same columns in Parquet."""
+"""The native format (DESIGN, section 6): one JSON object per line, or the same columns in Parquet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["without_null"]
 
 
 class NativeLines(Format):
-    """Native JSON lines: holds everything."""
+    """Native JSON lines: lossless."""
 
     summary = "the native format, one JSON object a line"
     containers: ClassVar[tuple[str, ...]] = ("jsonl", "json")
@@ -30,13 +30,13 @@ class NativeLines(Format):
         if head.keys >= {"id", "status", "detector"} or not head.keys >= {"id", "response"}:
             return None
         if head.record is not None and names_other_evidence(head.record):
-            return None  # it would be missed in silence
-        # Others may use the same two keys among their own; what is ours alone makes it sure.
+            return None  # it would be lost silently
+            # Other data may use the same two keys; a key that only we have makes it sure.
         sure = head.keys & {"evidence", "annotations", "generator", "meta"} or len(head.keys) <= 4
         return Sniff(0.9 if sure else 0.6, "the keys `id` and `response`")
 
     def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
-        """One sample a record; unknown keys go to its `meta`."""
+        """One sample per record; unknown keys go to its `meta`."""
         if not isinstance(data, dict):
             raise InputError("a sample is a JSON object", "If the file is in another format, name it.")
         try:
@@ -59,16 +59,16 @@ class NativeLines(Format):
 
 
 class NativeParquet(NativeLines):
-    """Native Parquet: holds everything; `meta`, `settings` and `ratings` are columns of JSON text.
+    """Native Parquet: lossless; `meta`, `settings` and `ratings` are columns of JSON text.
 
-    An absent list and an empty one stay apart: Parquet knows null and `[]`.
+    A missing list and an empty one stay distinct: Parquet has null and `[]`.
     """
 
     summary = "the native format in Parquet"
     containers = ("parquet",)
 
     def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
-        """One sample a row; unknown columns go to its `meta`."""
+        """One sample per row; unknown columns go to its `meta`."""
         data = without_null(data)
         for holder, key in _open_objects(data):
             if isinstance(holder.get(key), str):
@@ -87,7 +87,7 @@ class NativeParquet(NativeLines):
 
 
 def _open_objects(row: Any) -> Iterator[tuple[dict[str, Any], str]]:
-    """The objects of a row that hold what is a column of JSON text, each with its key."""
+    """The objects of a row with a column of JSON text, each with its key."""
     if isinstance(row, dict):
         annotations = row.get("annotations")
         holders = [(row, "meta"), (row.get("generator"), "settings")]
@@ -96,7 +96,7 @@ def _open_objects(row: Any) -> Iterator[tuple[dict[str, Any], str]]:
 
 
 def without_null(value: Any) -> Any:
-    """The same data without null members: Parquet has a value for every member of a struct."""
+    """The same data without null members, because Parquet structs have a value for every member."""
     if isinstance(value, dict):
         return {key: without_null(each) for key, each in value.items() if each is not None}
     if isinstance(value, list):

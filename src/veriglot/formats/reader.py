@@ -1,4 +1,4 @@
-"""Reading: which format a file or folder is in, its samples and predictions; one bad row never ends the file."""
+"""Reading: detects the format of a file or folder, and reads samples and predictions; a bad row never ends the file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from veriglot.formats.columns import check_columns, checked
 from veriglot.formats.containers import MAX_LINE_BYTES, Head, Source, read_container
 from veriglot.formats.native import without_null
 from veriglot.records import Annotation, Kind, Prediction, Sample, from_mapping
-from veriglot.storage.checkpoint import FailedRow, without_traces
+from veriglot.storage.checkpoint import FailedRow, without_side_files
 from veriglot.storage.parts import finished_parts
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ __all__ = [
 
 _LOG = logging.getLogger(__name__)
 
-# Which format a file is in, from its content, and why.
+# The format of a file, detected from its content, and why.
 
 
 _ENOUGH = 0.5
@@ -48,13 +48,13 @@ _NO_ROWS = InputError("it has no rows", "Check that it is the right file.")
 
 
 class Guess(NamedTuple):
-    """The format of a file and what it was known from.
+    """The detected format of a file.
 
     Attributes:
         format: its name.
-        why: what in the content says so, for a person to read.
+        why: what in the content it was detected from, for people.
         confidence: 0 to 1.
-        container: how the records lie in the file.
+        container: container of the records.
     """
 
     format: str
@@ -64,7 +64,7 @@ class Guess(NamedTuple):
 
 
 def guess(path: str | Path) -> Guess:
-    """Guess the format of a file, or of standard input ("-").
+    """Detect the format of a file, or of standard input ("-").
 
     Raises:
         InputError: no format is recognised, or the file is empty or missing.
@@ -80,14 +80,14 @@ def _head(source: Source) -> Head:
 
 
 def _refuse(source: Source, head: Head) -> NoReturn:
-    """Raise the error of a source that is in no known format."""
+    """Raise the error for a source without a known format."""
     if b"\0" in source.head and source.encoding == "utf-8" and head.container not in {"parquet", "arrow"}:
         raise InputError("this is binary data, not text", f"{_SAVE}.", path=source.path)
     if head.keys >= {"id", "status", "detector"}:
         remedy = "Name the samples that they were made of."
         raise InputError("this holds predictions, not samples", remedy, path=source.path)
     if head.keys:
-        source.recode()  # refuses names of columns that are not read right
+        source.recode()  # refuses column names that cannot be decoded
         try:
             check_columns(head, {})
         except InputError as error:
@@ -121,12 +121,12 @@ def _guess_source(source: Source) -> Guess:
     return best
 
 
-_REJECTED = "rejected.jsonl"  # rows that are no part of a set, beside it or in its folder
-_OF_DATASETS = {"dataset_dict.json", "dataset_info.json", "state.json"}  # beside what `save_to_disk` wrote
+_REJECTED = "rejected.jsonl"  # rejected rows of a data set, beside it or in its folder
+_OF_DATASETS = {"dataset_dict.json", "dataset_info.json", "state.json"}  # written by `save_to_disk`
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The files of a folder and the folders in it, sorted by path, without hidden ones and those of rejected rows."""
+    """The files of a folder and its subfolders, sorted by path, without hidden ones and rejected rows."""
     return sorted(
         path
         for path in folder.rglob("*")
@@ -138,11 +138,11 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def readable_files(folder: Path, unread: dict[str, str], named: str | None = None) -> Iterator[tuple[Source, Guess]]:
-    """The files of a folder in a known format (or `named`); of the others `unread` is told why they are left aside.
+    """The files of a folder with a known format (or `named`); skipped files are added to `unread` with the reason.
 
-    What runs left beside their output is none of either.
+    Files that runs leave beside their output are in neither.
     """
-    for file in without_traces(files_in(folder)):
+    for file in without_side_files(files_in(folder)):
         owner = next((name for name in FORMATS.names() if load_format(name).reads_beside(file)), None)
         if owner is not None:
             unread[str(file)] = f"it has no samples of its own, and is read with those of the format {owner}"
@@ -155,11 +155,11 @@ def readable_files(folder: Path, unread: dict[str, str], named: str | None = Non
 
 
 def columns_from(pairs: Iterable[str]) -> dict[str, str]:
-    """Part of a sample to column, from texts such as `response=answer,evidence=contexts`.
+    """A mapping from sample field to column, from texts such as `response=answer,evidence=contexts`.
 
     Raises:
-        UsageError: a text is no such list, or names a part twice.
-        UnknownNameError: no such part.
+        UsageError: a text does not have this form, or names a field twice.
+        UnknownNameError: no such field.
     """
     columns: dict[str, str] = {}
     for text in pairs:
@@ -176,22 +176,22 @@ def columns_from(pairs: Iterable[str]) -> dict[str, str]:
 
 
 def say_in_python(error: InputError) -> None:
-    """Let a remedy say `columns={...}` where it says `--map`."""
+    """Make the remedy say `columns={...}` instead of `--map`."""
     pairs = r"--map (?:'([^']*)'|(\w+=(?:[^\s,.;)]|[,.](?=\S))*))"
     error.remedy = re.sub(pairs, lambda match: f"columns={columns_from([match[1] or match[2]])}", error.remedy)
 
 
 class SeenIds:
-    """Which ids were met, in 24 to 48 bytes each, whatever their length: a table of hashes with open addressing.
+    """A set of ids with 24 to 48 bytes each, whatever their length: a hash table with open addressing.
 
-    While it grows, the old table is there too: 72 bytes. A `set` of the hashes takes 66 to 144.
+    While it grows, the old table also exists: 72 bytes. A `set` of the hashes takes 66 to 144.
     """
 
     def __init__(self) -> None:
         self._count, self._table = 0, bytearray(_ID_BYTES << 10)
 
     def is_new(self, id_: str) -> bool:
-        """Whether the id is met for the first time."""
+        """Add an id; whether it is new."""
         key = hashlib.blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=_ID_BYTES).digest()
         slot = self._slot(key)
         if self._table[slot : slot + _ID_BYTES] == key:
@@ -207,7 +207,7 @@ class SeenIds:
         return True
 
     def _slot(self, key: bytes | bytearray) -> int:
-        """Where a hash stands in the table, or would."""
+        """The index of a hash in the table, or the free one for it."""
         size = len(self._table)
         slot = int.from_bytes(key[:8], "little") * _ID_BYTES % size
         while self._table[slot : slot + _ID_BYTES] not in (key, _NO_ID):
@@ -232,17 +232,17 @@ def read(
     """Samples of a file, a folder, or standard input ("-"), streamed in order.
 
     Args:
-        path: a file, a folder (all its files of the format are read, in order of their names), or "-".
-        format: the format's name; guessed from the content where None.
-        strict: refuse what would need a repair.
-        max_line_bytes: a longer line is an error, without being held in memory.
-        report: filled in with counts of repairs, file by file.
-        language: BCP 47 tag for samples whose rows state no language; it wins over one in the file's name.
-            Without either their language stays None; it is never assumed.
-        columns: part of a sample to the column that holds it, such as `{"response": "answer"}`; see `columns.read_row`.
+        path: a file, a folder (all its files with a known format, sorted by name), or "-".
+        format: the format's name; detected from the content if None.
+        strict: refuse content that would need a repair.
+        max_line_bytes: a longer line is an error, and is not loaded into memory.
+        report: gets counts of repairs, file by file.
+        language: BCP 47 tag of samples whose rows have none; it takes precedence over one in the file's name. Without
+            either the language stays None; it is never assumed.
+        columns: mapping from sample field to column, such as `{"response": "answer"}`; see `columns.read_row`.
 
     Raises:
-        InputError: the first row that cannot be read, with path, line and field. `read_rows` goes on instead.
+        InputError: the first unreadable row, with path, line and field. `read_rows` goes on instead.
         UnknownNameError: no such format.
     """
     rows = read_rows(
@@ -271,22 +271,22 @@ def read_rows(
     columns: Mapping[str, str] | None = None,
     labelled: bool = False,
 ) -> Iterator[Sample | FailedRow]:
-    """Like `read`, but a row that cannot be read is yielded as a `FailedRow` and reading goes on.
+    """Like `read`, but an unreadable row becomes a `FailedRow` and reading goes on.
 
     Args:
-        path: as for `read`, like what follows.
+        path: as for `read`, like the next arguments.
         format: its format.
         strict: refuse repairs.
-        max_line_bytes: the longest line.
-        report: filled in.
-        language: BCP 47 tag for samples that state none.
-        seen: ids that may not occur again, for several inputs that make one output; ids of this path are added. Ids
-            of one path never occur twice.
+        max_line_bytes: maximum length of a line.
+        report: gets counts.
+        language: BCP 47 tag of samples that have none.
+        seen: ids that may not occur again, for several inputs of one output; ids of this path are added. Ids within one
+            path must be unique in any case.
         columns: as for `read`.
-        labelled: refuse labels that cannot be understood; otherwise they stay in `meta`, which is said.
+        labelled: refuse labels with unknown meaning; otherwise they stay in `meta`, which is logged.
 
     Raises:
-        InputError: the path does not exist, or no format is recognised.
+        InputError: the path does not exist, or no format is detected.
         UnknownNameError: no such format.
     """
     report = report if report is not None else Report()
@@ -326,12 +326,12 @@ def read_rows(
 
 
 def _with_shared(rows: Iterable[Sample | FailedRow], reading: Reading) -> Iterator[Sample | FailedRow]:
-    """The rows; a response that several rows label, of a person or a span each, comes once, in the end, with all.
+    """The rows; a response that several rows label (one per person or per span) becomes one sample, at the end.
 
-    Further spans of a person count; another row of the same labels is refused.
+    Further spans of a person are added; a repeated row with the same labels is refused.
 
     Raises:
-        InputError: every row has an id of its own, but responses recur: each row would count as one.
+        InputError: every row has its own id, but responses recur: each row would count as one.
     """
     shared: list[tuple[int, Sample]] = []
     by_id = False
@@ -355,7 +355,7 @@ def _with_shared(rows: Iterable[Sample | FailedRow], reading: Reading) -> Iterat
 
 
 def _label_empty_cells(rows: list[tuple[int, Sample]], reading: Reading) -> None:
-    """In a table, an empty cell of who marks others says 'nothing wrong', unless any row says so by `[]`."""
+    """In a table, an empty cell of an annotator of other rows means 'nothing wrong', unless a row has `[]` for it."""
     layers = [layer for _, row in rows for layer in row.annotations if not layer.ratings]
     marking = {layer.annotator for layer in layers} if all(layer.spans for layer in layers) else ()
     empty = Counter[str]()
@@ -375,7 +375,7 @@ _EMPTY_DOES_NOT_COUNT = "a row with an annotator but no label does not count; wr
 def _by_text(
     rows: Iterable[tuple[int, Sample]], by_id: bool, reading: Reading
 ) -> dict[Any, tuple[int, Sample | FailedRow]]:
-    """The samples with the labels of all their rows, and the line of the first, by text, and by id if told."""
+    """The merged samples, each with the line of its first row, by text, and by id if `by_id`."""
     texts: dict[Any, tuple[int, Any]] = {}
     for line, row in rows:
         key: Any = (by_id and row.id, row.response, row.question, row.evidence_text, str(row.generator))
@@ -388,7 +388,7 @@ def _by_text(
                 line, row = first, replace(before, annotations=tuple(layers.values()))
             else:
                 refused = by_id or reading.labelled or row.annotations[0] not in before.annotations
-                # Else it is another response, as far as labels do not matter.
+                # Otherwise it is another response, if labels do not matter.
                 texts[line] = line, _labelled_before(row, first, line, reading) if refused else row
                 continue
         texts[key] = line, row
@@ -396,7 +396,7 @@ def _by_text(
 
 
 def _with_spans(before: Annotation, row: Annotation) -> Annotation:
-    """The labels of an annotator with the spans of one row more; without types of another taxonomy."""
+    """The labels of an annotator, with the spans of one more row; without types of another taxonomy."""
     if not (before.spans and row.spans):
         return before
     alike = before.taxonomy == row.taxonomy
@@ -406,7 +406,7 @@ def _with_spans(before: Annotation, row: Annotation) -> Annotation:
 
 
 def _labelled_before(row: Sample, first: int, line: int, reading: Reading) -> FailedRow:
-    """A row in which somebody labels a response again: nobody knows which of their labels holds."""
+    """The error for a second row with an annotator's labels of a response: it is unclear which labels are valid."""
     return FailedRow.of(
         InputError(
             f"{row.annotations[0].annotator!r} labels the response of line {first} again",
@@ -420,7 +420,7 @@ def _labelled_before(row: Sample, first: int, line: int, reading: Reading) -> Fa
 
 
 def _renamed(row: Sample, reading: Reading, seen: SeenIds) -> Sample | FailedRow:
-    """A row whose id occurred before; one called after its file and line gets the name of the folder before it."""
+    """A row with a repeated id; if the id is from file name and line, the folder is added before it."""
     file = reading.source.file
     if file is not None and row.id == reading.row_name:
         renamed = replace(row, id=f"{file.resolve().parent.name}/{row.id}")
@@ -465,7 +465,7 @@ def _as_named(source: Source, name: str) -> Guess:
         if container != "text" or containers[0] not in {"jsonl", "csv", "tsv"}:
             detail = f"the format {name!r} lies in {' or '.join(containers)}, but this looks like {container}"
             raise InputError(detail, "Check the format.", path=source.path)
-        container = containers[0]  # so damaged that it does not look like it; each line says what is wrong
+        container = containers[0]  # too damaged to detect; each line has its error
     return Guess(name, "named by the caller", 1.0, container)
 
 
@@ -473,7 +473,7 @@ def read_predictions(path: str | Path) -> Iterator[Prediction]:
     """Predictions of a file, of a folder of parts, or of standard input ("-"), streamed in order.
 
     Raises:
-        UsageError: it is a folder that holds no predictions, or not all of them.
+        UsageError: it is a folder without predictions, or with incomplete ones.
         InputError: the file does not exist; or the first row that is not a prediction, with path, line and field.
     """
     if Path(path).is_dir():
@@ -485,7 +485,7 @@ def read_predictions(path: str | Path) -> Iterator[Prediction]:
     if container == "empty":
         return
     if container == "text":
-        container = "jsonl"  # each line will say what is wrong with it
+        container = "jsonl"  # each line will have its error
     remedy = "Predictions are what `veriglot detect` writes with -o FILE.jsonl or -o FILE.parquet."
     if container not in {"jsonl", "json", "parquet"}:
         raise InputError(f"this holds no predictions: it is {container}", remedy, path=source.path)

@@ -1,17 +1,17 @@
-r"""Inline tags (`<entity>...</entity>`) to spans and back, with an account of every tag and correction.
+r"""Inline tags (`<entity>...</entity>`) to spans and back, with a count of every tag and correction.
 
-A tag ends in exactly one of three places. *Parsed*: it stood right. *Repaired*: it was wrong, but what was meant is
+A tag ends in exactly one of three classes. *Parsed*: it was correct. *Repaired*: it was wrong, but its meaning is
 clear, and its span is kept. *Reported*: it gave no span. The kinds of repair:
 
-- `capitalised`, `misspelt`, `malformed` (`<--entity>`, `<\entity>`): the name is read as the nearest type;
+- `capitalised`, `misspelt`, `malformed` (`<--entity>`, `<\entity>`): the name is read as the most similar type;
 - `opener_as_closer` (`<entity>Rome<entity>`), `closer_as_opener`: the spacing around the tag, or the next tag of the
-  same type, says which it was;
-- `mismatched`: closed by the closer of another type; the opener's type counts;
-- `crossing`: closed while a later opened one still is open; both spans are kept as they stand;
-- `unclosed`: the last tag of a text runs to the end of the text, an earlier one to the end of its sentence or to the
+  same type, tells which it was;
+- `mismatched`: closed by the closer of another type; the opener's type is used;
+- `crossing`: closed while a later opener is still open; both spans are kept unchanged;
+- `unclosed`: the last tag of a text extends to the end of the text, an earlier one to the end of its sentence or to the
   next tag;
 - `cut_off`: the text ends inside a closer;
-- `edit_mark`: a `<mark>` or `<delete>` where the format has none; only the tag is taken out.
+- `edit_mark`: a `<mark>` or `<delete>` in a format without them; only the tag is removed.
 
 And of report: `stray_closer`, `empty`, `cut_off` (the text ends inside an opener), `unpaired_edit`, `not_a_tag`
 (`<i>`: left in the text), `broken` (a `<name` or `</name` that never ends: left in the text).
@@ -39,10 +39,10 @@ __all__ = ["Tagged", "in_order", "marked_ranges", "parse_tags", "render_tags", "
 M = TypeVar("M", Span, Unit)
 
 
-# What a piece in angle brackets is: a tag of a known type, a misspelling of one, an edit mark, or just text.
+# The meaning of text in angle brackets: a tag of a known type, a misspelt one, an edit mark, or just text.
 
 
-# The tags inside FAVA's: `<mark>` holds what was put in, `<delete>` what was taken out.
+# The tags inside FAVA's: `<mark>` has inserted text, `<delete>` removed text.
 _EDITS = ("delete", "mark")
 
 _ALIASES = packaged(__package__, "aliases.toml", dict[str, str])
@@ -52,7 +52,7 @@ _CLOSE_ENOUGH = 0.8
 
 
 class _Piece(NamedTuple):
-    """One tag as it was read: its type or edit mark, None for a fragment that names none, and what is wrong."""
+    """One parsed tag: its type or edit mark (None for a fragment without a name), and its error."""
 
     name: str | None
     closing: bool
@@ -61,7 +61,7 @@ class _Piece(NamedTuple):
 
 @lru_cache(4096)
 def _read_piece(inside: str, types: tuple[str, ...]) -> _Piece | None:
-    """What `<inside>` means; None if it is no tag of these types, so text."""
+    """The tag `<inside>`; None if it is not a tag of these types, but text."""
     match = _INSIDE.fullmatch(inside)
     if match is None:
         return None
@@ -89,7 +89,7 @@ def _resolve(word: str, types: tuple[str, ...]) -> tuple[str, str | None] | None
 
 
 def _read_fragment(inside: str, types: tuple[str, ...]) -> _Piece | None:
-    """What a `<inside` that ends the text, without its closing bracket, was the beginning of; None if text."""
+    """The tag that `<inside`, at the end of the text without its closing bracket, would have become; None if text."""
     match = _FRAGMENT.fullmatch(inside)
     if match is None:
         return None
@@ -100,7 +100,7 @@ def _read_fragment(inside: str, types: tuple[str, ...]) -> _Piece | None:
     return _Piece(known[0] if len(known) == 1 else None, bool(slash), "cut_off")
 
 
-# Which closer belongs to which opener, also where people and models tagged carelessly.
+# Pairing of openers and closers, also for careless annotations.
 
 
 _SENTENCE_END = re.compile(
@@ -110,10 +110,10 @@ _SENTENCE_END = re.compile(
 
 @dataclass
 class _Tag:
-    """One piece in angle brackets: as it stood, where, and what it was read as; None for what stays in the text.
+    """Text in angle brackets: its raw form, its position, and the parsed tag (None if it stays in the text).
 
     `position` is where its content starts (an opener) or ends (a closer) in the text without tags, and `pair` the index
-    of the closer that belongs to this opener. Its span is kept despite a `fault` that was repaired.
+    of an opener's closer. If a `fault` was repaired, the span is kept.
     """
 
     raw: str
@@ -131,26 +131,26 @@ class _Tag:
 
     @property
     def closing(self) -> bool:
-        """Whether it is written as a closer."""
+        """Whether it has the form of a closer."""
         return self.piece is not None and self.piece.closing
 
     def mend(self, kind: str) -> None:
-        """Note a repair; the first one names the tag's place in the account."""
+        """Record a repair; the first one is the one that is counted."""
         if self.fault is None:
             self.fault, self.repaired = kind, True
 
     def fail(self, kind: str) -> None:
-        """Note that the tag gives no span, whatever was repaired before."""
+        """Record that the tag gives no span, even if it was repaired before."""
         if self.fault is None or self.repaired:
             self.fault, self.repaired = kind, False
 
 
-# An opener with its closer, None where it was never closed, and the range between, in the text without tags.
+# An opener with its closer (None if it was never closed), and the range between, in the text without tags.
 _Pair: TypeAlias = tuple[_Tag, "_Tag | None", int, int]
 
 
 def _pair_tags(tags: list[_Tag], text: str) -> list[_Pair]:
-    """Pair the tags, noting on each what had to be repaired or reported."""
+    """Pair the tags, recording repairs and errors in each."""
     used = [i for i, tag in enumerate(tags) if tag.piece is not None and tag.name not in _EDITS]
     by_type: dict[str, list[int]] = {}
     for index in used:
@@ -167,7 +167,7 @@ def _pair_tags(tags: list[_Tag], text: str) -> list[_Pair]:
             stray = _careless(tags, indices, closer_of, text)
         strays |= stray
     _cut_off_closer(tags, used, strays, closer_of)
-    # An opener left over that is followed by a closer left over: its name is wrong, the pair is meant.
+    # An unpaired opener followed by an unpaired closer: a wrong name, but a pair.
     for opener, closer in pairwise(used):
         if {opener, closer} <= strays and not _acts_closing(tags[opener]) and _acts_closing(tags[closer]):
             closer_of[opener] = closer
@@ -177,7 +177,7 @@ def _pair_tags(tags: list[_Tag], text: str) -> list[_Pair]:
 
 
 def _brackets(tags: list[_Tag], indices: list[int], closer_of: dict[int, int]) -> set[int]:
-    """Pair the tags of one type as brackets are; return those that are left over."""
+    """Pair the tags of one type like brackets; returns the unpaired ones."""
     stack = []
     stray = set()
     for index in indices:
@@ -191,7 +191,7 @@ def _brackets(tags: list[_Tag], indices: list[int], closer_of: dict[int, int]) -
 
 
 def _careless(tags: list[_Tag], indices: list[int], closer_of: dict[int, int], text: str) -> set[int]:
-    """Pair the tags of one type where openers were used as closers or the reverse; return those left over."""
+    """Pair the tags of one type if openers were used as closers or the reverse; returns the unpaired ones."""
     stack: list[int] = []
     stray = set()
     for index, later in zip_longest(indices, indices[1:]):
@@ -214,7 +214,7 @@ def _careless(tags: list[_Tag], indices: list[int], closer_of: dict[int, int], t
 
 
 def _closes(tag: _Tag, following: _Tag | None, text: str) -> bool:
-    """Whether an opener met while one of its type is open was meant to close that one."""
+    """Whether an opener after an open one of its type was meant as its closer."""
     if text[tag.position - 1 : tag.position].strip() and not text[tag.position : tag.position + 1].isalnum():
         return True
     if _looks_opening(text, tag.position):
@@ -227,7 +227,7 @@ def _looks_opening(text: str, position: int) -> bool:
 
 
 def _cut_off_closer(tags: list[_Tag], used: list[int], strays: set[int], closer_of: dict[int, int]) -> None:
-    """The text ends inside a tag: a closer closes what is open, an opener marks nothing."""
+    """The text ends inside a tag: a closer closes the open tag, an opener marks nothing."""
     if not used or tags[used[-1]].fault != "cut_off":
         return
     last = used[-1]
@@ -284,7 +284,7 @@ _PIECE = re.compile(r"<([^<>\n]{0,40})>|<([^<>\n]{0,25})\Z|<(?=[/\\]?[A-Za-z])")
 
 
 class _Correction(NamedTuple):
-    """What the tags say should stand in place of `[start, end)`; an insertion where both are equal."""
+    """A replacement for `[start, end)` according to the tags; an insertion if both are equal."""
 
     start: int
     end: int
@@ -297,9 +297,9 @@ class Tagged:
 
     Attributes:
         text: the text.
-        spans: in order of their start, the longer first; offsets are exact in `text`.
-        corrections: the text of the dropped edit elements.
-        report: every tag accounted for.
+        spans: sorted by start, the longer first; offsets are exact in `text`.
+        corrections: the text of the removed edit elements.
+        report: counts of all tags.
         faults: the tags that were repaired or reported, in order.
     """
 
@@ -310,10 +310,10 @@ class Tagged:
     faults: list[_Tag] = field(default_factory=list)
 
     def refuse_faults(self, at: str) -> None:
-        """Raise for the first fault, for readers that were told to be strict.
+        """Raise for the first error, for strict readers.
 
         Args:
-            at: the field that the tagged text stands in.
+            at: the field of the tagged text.
 
         Raises:
             InputError: a tag needed a repair, or could not be read.
@@ -327,15 +327,14 @@ class Tagged:
 
 
 def parse_tags(tagged: str, types: Sequence[str], *, edits: str = "strip") -> Tagged:
-    """Read inline tags. Never raises, whatever the text.
+    """Parse inline tags. Never raises, for any text.
 
     Args:
         tagged: the text with its tags.
         types: the span types of the taxonomy.
-        edits: what `<mark>` and `<delete>` mean. `strip`: nothing, their tags are taken out and both texts stay;
-            `mark`: the response holds the marked text, and the deleted one is what it replaced (FAVA's way of
-            inserting errors); `delete`: the response holds the deleted text, and the marked one is the correction
-            (FAVA's output).
+        edits: the meaning of `<mark>` and `<delete>`. `strip`: none, their tags are removed and both texts stay;
+            `mark`: the response has the marked text, and the deleted text is what it replaced (FAVA's way of inserting
+            errors); `delete`: the response has the deleted text, and the marked text is the correction (FAVA's output).
     """
     tags = _find(tagged, tuple(types))
     dropped = _drop_edits(tags, edits)
@@ -368,7 +367,7 @@ def _find(tagged: str, types: tuple[str, ...]) -> list[_Tag]:
         elif fragment is not None:
             piece = _read_fragment(fragment, types)
             if piece is None and not re.match(r"[/\\]?[A-Za-z]", fragment):
-                continue  # a lone bracket in a text, such as "<3"
+                continue  # a single bracket in a text, such as "<3"
         tag = _Tag(match.group(0), match.start(), piece)
         if piece is None:
             tag.fail(fault)
@@ -379,7 +378,7 @@ def _find(tagged: str, types: tuple[str, ...]) -> list[_Tag]:
 
 
 def _drop_edits(tags: list[_Tag], edits: str) -> set[int]:
-    """Pair the edit tags; return the index of each opener whose content is not in the response."""
+    """Pair the edit tags; returns the index of each opener whose content is not in the response."""
     dropped = set()
     open_: int | None = None
     for index, tag in enumerate(tags):
@@ -404,7 +403,7 @@ def _drop_edits(tags: list[_Tag], edits: str) -> set[int]:
 
 
 def _strip(tagged: str, tags: list[_Tag], dropped: set[int]) -> tuple[str, list[_Correction]]:
-    """The text without tags and dropped elements. Sets each tag's position in it."""
+    """The text without tags and removed elements. Sets each tag's position in it."""
     parts: list[str] = []
     replacing: list[str] = []
     corrections = []
@@ -432,26 +431,26 @@ def _strip(tagged: str, tags: list[_Tag], dropped: set[int]) -> tuple[str, list[
 
 
 def _beside(corrections: list[_Correction], tags: list[_Tag]) -> list[_Correction]:
-    """Give each correction the range of the kept edit element that touches it."""
+    """Give each correction the range of the adjacent edit element that was kept."""
     ranges = [(tag.position, tags[tag.pair].position) for tag in tags if tag.name in _EDITS and tag.pair is not None]
     by_edge = {edge: (start, end) for start, end in ranges if end > start for edge in (start, end)}
     return [_Correction(*by_edge.get(each.start, (each.start, each.end)), each.text) for each in corrections]
 
 
 def in_order(marks: Iterable[M]) -> list[M]:
-    """Spans or units by their start, of several with one start the longest first."""
+    """Spans or units sorted by start, the longest first."""
     return sorted(marks, key=lambda mark: (mark.start, -mark.end))
 
 
 def with_tags(text: str, tags: Iterable[tuple[int, int, str, str]]) -> str:
-    """A text with an opener and a closer around each half-open range; of those that end together the last opened closes
-    first.
+    """A text with an opener and a closer around each half-open range; ranges with the same end are closed in reverse
+    order of their start.
 
     Args:
         text: any text.
         tags: start, end, opener and closer of each.
     """
-    edges = []  # place, closers first, the inner inside the outer at either edge
+    edges = []  # position, closers first, inner ranges inside outer ones at both ends
     for number, (start, end, opener, closer) in enumerate(tags):
         edges += [(start, 1, -end, number, opener), (end, 0, -start, -number, closer)]
     parts: list[str] = []
@@ -463,26 +462,26 @@ def with_tags(text: str, tags: Iterable[tuple[int, int, str, str]]) -> str:
 
 
 def render_tags(text: str, spans: Sequence[Span]) -> str:
-    """Put tags around spans: the inverse of `parse_tags` for texts that hold nothing like a tag.
+    """Put tags around spans: the inverse of `parse_tags` for texts without anything like a tag.
 
-    Spans that cross come out as crossing tags. Spans without a type are left out. Spans of one type that cross cannot
-    be told from nested ones when read back.
+    Crossing spans become crossing tags. Spans without a type are left out. Crossing spans of one type are read back as
+    nested ones.
     """
     return with_tags(text, ((span.start, span.end, f"<{span.type}>", f"</{span.type}>") for span in spans if span.type))
 
 
 def marked_ranges(marked: str, text: str, markers: tuple[str, str], *, field: str, of: str) -> list[tuple[int, int]]:
-    """The marked parts as half-open code point ranges of `text`, in order; markers inside markers make one part.
+    """The marked parts as half-open code point ranges of `text`, in order; nested markers make one part.
 
     Args:
-        marked: the text with its markers.
-        text: the text without them.
-        markers: what opens and what closes.
+        marked: the text with markers.
+        text: the text without markers.
+        markers: opener and closer.
         field: the field of the marked text, for messages.
         of: the field of the text without markers, for messages.
 
     Raises:
-        InputError: without its markers it is another text, or a marker lacks its counterpart.
+        InputError: the texts differ apart from the markers, or a marker is not paired.
     """
     opening, closing = markers
     pattern = re.compile("|".join(map(re.escape, markers)))

@@ -42,11 +42,11 @@ _LINES_LOOKED_AT = 20
 class Hat(Format):
     """HAT JSON: translations with hallucinated spans marked by people (HAT, section 3.3).
 
-    A row holds `srcLocale`, `tgtLocale`, `id`, `annotatorID`, `source`, `target` and `errors`. Each error has a
+    A row has `srcLocale`, `tgtLocale`, `id`, `annotatorID`, `source`, `target` and `errors`. Each error has a
     `category` and `spans` with start, end and text. The paper does not spell these three keys, so
-    `start`/`startIndex`/`start_index`, the same for the end, and `text`/`spanText`/`span_text` are read; the text tells
+    `start`/`startIndex`/`start_index`, the same for the end, and `text`/`spanText`/`span_text` are read; the text shows
     whether the end is inclusive. People's rows are joined by id. Labels of the source stay in `meta`, and become flags
-    where they match one. A row is not annotated yet if annotator and `errors` are null.
+    if they match one. A row is not annotated yet if annotator and `errors` are null.
     """
 
     summary = "HAT JSON, hallucinated spans in translations"
@@ -61,11 +61,11 @@ class Hat(Format):
     }
 
     def tag_of(self, code: str) -> str | None:
-        """The tag, or the locale itself where it is not known."""
+        """The tag, or the locale itself if it is unknown."""
         return language_tag(code) or code
 
     def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterator[Annotation]:
-        """One, with flags for labels of the source."""
+        """One annotation, with flags for labels of the source."""
         meta |= {key: value for key, value in data.items() if key not in self._known and value not in (None, [], {})}
         labels = str({key: value for key, value in meta.items() if value}).lower()  # a label of false is not set
         spans = tuple(self._spans(optional(data, "errors", list) or [], response, reading))
@@ -103,7 +103,7 @@ class Hat(Format):
     def labels(self, sample: Sample) -> dict[str, Any]:
         """The first annotation with spans; offsets are code points, the end exclusive.
 
-        Without one the row has null for annotator and errors: it is still to be annotated.
+        Without one the row has null for annotator and errors, which means that it is not annotated yet.
         """
         if not sample.evidence or sample.language is None or sample.evidence[0].language is None:
             raise InputError("a row of HAT has a source text, and a language of both source and target")
@@ -118,7 +118,7 @@ class Hat(Format):
         }
 
     def record(self, sample: Sample) -> dict[str, Any]:
-        """A row, with what `meta` holds."""
+        """A row, with the content of `meta`."""
         return {"annotatorID": None, "errors": None, **sample.meta, **super().record(sample)}
 
 
@@ -134,7 +134,7 @@ class Xcomet(Format):
     fields = FIELDS["xcomet"]
 
     def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterator[Annotation]:
-        """One by a model; `score` or `scores` is a rating."""
+        """One annotation by a model; `score` or `scores` is a rating."""
         spans, severities = [], []
         errors = need(data, "error_spans", list)
         for edges, item, where in reading.ranges(errors, "error_spans", response, by_text=True):
@@ -172,8 +172,8 @@ class Xcomet(Format):
 class HalOmi(Format):
     """HalOmi TSV (Dale et al. 2023): translations with hallucinated parts of the target between `<<<` and `>>>`.
 
-    Annotator `gold` carries the spans, and the sentence-level degrees as ratings `class_hall` and `class_omit`. The
-    parts of the source that the translation omits stay in `meta.omit_spans`. Language codes are FLORES's (`deu_Latn`).
+    Annotator `gold` has the spans, and the sentence-level degrees as ratings `class_hall` and `class_omit`. The parts
+    of the source that the translation omits stay in `meta.omit_spans`. Language codes are from FLORES (`deu_Latn`).
     """
 
     summary = "HalOmi TSV, hallucinations and omissions in translations"
@@ -186,15 +186,15 @@ class HalOmi(Format):
     _meta = ("omit_spans", "data_source", "perturbation", "selection")
 
     def tag_of(self, code: str) -> str | None:
-        """The tag of a code with a script, or of that without it, or the code itself where it is not known."""
+        """The tag of a code with a script, or of the code without it, or the code itself if it is unknown."""
         return language_tag(code) or language_tag(code.split("_")[0]) or code.replace("_", "-")
 
     def samples(self, data: Any, reading: Reading) -> Iterable[Sample | FailedRow]:
-        """One sample a row, named by its line."""
+        """One sample per row, named by its line."""
         return super().samples({**data, "id": None} if isinstance(data, dict) else data, reading)
 
     def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterator[Annotation]:  # noqa: ARG002
-        """One, with the degrees as ratings."""
+        """One annotation, with the degrees as ratings."""
         meta |= {key: data[key] for key in self._meta if data.get(key)}
         ranges = marked_ranges(data["hall_spans"], response, self._markers, field="hall_spans", of="mt_text")
         yield Annotation(
@@ -206,7 +206,7 @@ class HalOmi(Format):
         )
 
     def record(self, sample: Sample) -> dict[str, Any]:
-        """A row; of several annotations the first with spans."""
+        """A row, with the first annotation that has spans."""
         annotation = spanned_annotation(sample)
         if annotation is None or not sample.evidence or sample.language is None or not sample.evidence[0].language:
             raise InputError("a row of HalOmi has spans, a source text, and the languages of both texts")
@@ -226,11 +226,11 @@ class HalOmi(Format):
         }
 
 
-# Tables whose rows state no language.
+# Tables without languages in their rows.
 
 
 def _translation(source: str, target: str, texts: Iterable[tuple[str, str]], reading: Reading, **parts: Any) -> Sample:
-    """A translation, its languages those of the file that begins with `texts`; `parts` as of `Sample`."""
+    """A translation, with the languages of a file that begins with `texts`; `parts` are fields of `Sample`."""
     source_tag, target_tag = reading.pair_of(texts)
     return Sample(
         response=target,
@@ -242,32 +242,32 @@ def _translation(source: str, target: str, texts: Iterable[tuple[str, str]], rea
 
 
 def _head_lines(reading: Reading) -> Iterator[str]:
-    """The lines of the file's beginning, read when the first is asked for: only a file's first sample needs them."""
+    """The lines at the file's beginning, read lazily: only a file's first sample needs them."""
     yield from reading.source.head.decode("utf-8", "replace").split("\n")
 
 
 def _head_rows(reading: Reading) -> Iterator[dict[str, str]]:
-    """The rows of the beginning of a table with tabs whose first line names its columns."""
+    """The rows at the beginning of a tab-separated table with a header."""
     lines = (line.rstrip("\r").split("\t") for line in _head_lines(reading))
     columns = next(lines, [])
     yield from (dict(zip(columns, cells, strict=False)) for cells in lines)
 
 
 HALLUCINATIONS = ("oscillation", "strong_detachment", "full_detachment")
-"""Flags of `guerreiro` for what the data's paper calls a hallucination."""
+"""Flags of `guerreiro` that the data's paper calls hallucinations."""
 
 
 class Guerreiro(Format):
     """Pathologies of translations, CSV (Guerreiro et al. 2023, "Looking for a Needle in a Haystack").
 
-    A row holds `src`, `mt`, `ref` and a 0 or 1 for each pathology of the whole translation. The annotation `gold` has
-    a flag for each: `oscillation` (column `repetitions`), `strong_detachment` (`strong-unsupport`), `full_detachment`
+    A row has `src`, `mt`, `ref` and a 0 or 1 for each pathology of the whole translation. The annotation `gold` has a
+    flag for each: `oscillation` (column `repetitions`), `strong_detachment` (`strong-unsupport`), `full_detachment`
     (`full-unsupport`), `omission`, `named_entities`. The paper calls the first three hallucinations: such rows have a
     unit `hallucination` over the whole response (taxonomy `hat`). In a strong detachment only a part is unsupported,
-    and nobody marked which. The reference translation goes to `meta.reference`.
+    and the data do not say which. The reference translation goes to `meta.reference`.
 
-    A comma before a space is read as text if the row then has the right number of columns, since one published row
-    needs it. The languages are identified from the file's beginning.
+    A comma before a space is read as text if the row then has the right number of columns, because one published row
+    needs it. The languages are detected from the file's beginning.
     """
 
     summary = "pathologies of translations: detachment, oscillation, omission, CSV"
@@ -286,7 +286,7 @@ class Guerreiro(Format):
     _comma_between_columns = re.compile(r",(?! )")
 
     def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
-        """One sample a row."""
+        """One sample per row."""
         source, target = need(data, "src", str), need(data, "mt", str)
         for column in self._flags:
             if need(data, column, str) not in {"0", "1"}:
@@ -305,11 +305,11 @@ class Guerreiro(Format):
         )
 
     def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
-        """Samples and bad rows; rows with commas that should have been quoted are repaired."""
+        """Samples and bad rows; rows with unquoted commas are repaired."""
         return super().rows((self._repaired(record, reading) for record in records), reading)
 
     def _repaired(self, record: Record | FailedRow, reading: Reading) -> Record | FailedRow:
-        """A row with too many columns as it was meant, if it can be told; else as it is."""
+        """A row with too many columns, repaired if possible; else unchanged."""
         if not isinstance(record, FailedRow):
             return record
         cells = self._comma_between_columns.split((record.raw or "").rstrip("\r\n"))
@@ -326,7 +326,7 @@ class Guerreiro(Format):
 class Mlqe(Format):
     """Critical translation errors, TSV (Specia et al. 2021, WMT21 quality estimation task 3, of MLQE-PE).
 
-    A row is an identifier, a source, its translation, the scores of three people and their majority; a blind test file
+    A row has an identifier, a source, its translation, the scores of three people and their majority; a blind test file
     has only the first three columns. There is no header, and quotation marks are text. A score of 1 is a critical
     error, 0 is none; 2 and 3 mean that the source or the translation cannot be understood.
 
@@ -347,7 +347,7 @@ class Mlqe(Format):
     _labelled, _blind = 5, 3  # columns
 
     def sniff(self, head: Head) -> Sniff | None:
-        """By rows of number, two texts, scores in brackets and ERR or NOT; or of number and two texts alone."""
+        """By rows of a number, two texts, scores in brackets and ERR or NOT; or of only a number and two texts."""
         lines = [line.rstrip("\r").split("\t") for line in head.text.split("\n")[:_LINES_LOOKED_AT] if line.strip()]
         if not lines or not all(cells[0].isdigit() and len(cells) == len(lines[0]) for cells in lines):
             return None
@@ -360,7 +360,7 @@ class Mlqe(Format):
         return None
 
     def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
-        """One sample a row."""
+        """One sample per row."""
         cells = str(data).split("\t")
         if len(cells) not in {self._labelled, self._blind}:
             raise InputError(
@@ -402,11 +402,11 @@ class Mlqe(Format):
 
 
 ADDITION = "Accuracy/Addition"
-"""The category of `mqm` for what the translation says and the source does not."""
+"""The category of `mqm` for text of the translation that is not in the source."""
 
 
 class _Rating(NamedTuple):
-    """A row: the texts without marks, who rated, and the error, or None where there is none."""
+    """A row: the texts without marks, the rater, and the error, or None if there is none."""
 
     key: tuple[str, str, str]
     source: str
@@ -417,15 +417,15 @@ class _Rating(NamedTuple):
 
 
 class Mqm(Format):
-    """MQM ratings of translations, TSV (Freitag et al. 2021): a row for each error, marked `<v>...</v>` in its text.
+    """MQM ratings of translations, TSV (Freitag et al. 2021): one row per error, marked `<v>...</v>` in its text.
 
     Consecutive rows of one system and segment become one sample with an annotation for each rater. Errors of the
     category *Accuracy/Addition*, which the source does not support, become spans of type `hallucination` (taxonomy
-    `hat`). `meta.errors` has every error with its category, severity, rater, places, and the text that it is marked in
+    `hat`). `meta.errors` has every error with its category, severity, rater, ranges, and the text in which it is marked
     (`target`, or `source` for omissions). The system is the generator; systems named `ref` are people.
 
-    Quotation marks are text. A mark that is never closed ends with the text, and is counted as a repair. The languages
-    are those in the file's name (`mqm_ted_zhen.tsv`), if they fit the texts.
+    Quotation marks are text. A mark that is never closed extends to the end, and counts as a repair. The languages are
+    those in the file's name (`mqm_ted_zhen.tsv`), if they fit the texts.
     """
 
     summary = "MQM error spans in translations, TSV"
@@ -492,7 +492,7 @@ class Mqm(Format):
                 spans.update(Span(start, end, _TYPE) for start, end in row.error["places"])
         system, doc, segment = first.key
         errors = [row.error for row in rows if row.error is not None]
-        # a name of its own, also where the rows of a segment stand in several parts of the file or differ in a text
+        # unique names, also if the rows of a segment are in several parts of the file or differ in a text
         met: dict[tuple[str, str, str], int] = reading.state.setdefault("met", {})
         met[first.key] = met.get(first.key, 0) + 1
         return _translation(
@@ -510,10 +510,10 @@ class Mqm(Format):
 
 
 class TokenLabels(Format):
-    """Token labels of translations in parallel files (Zhou et al. 2021): a line of 0 and 1 for each translation.
+    """Token labels of translations in parallel files (Zhou et al. 2021): one line of 0 and 1 per translation.
 
-    `NAME.label` holds a label for each token, 1 for what the source does not support. `NAME.target` and `NAME.source`
-    beside it hold the texts, line by line, and `NAME.ref` references, if there are any. Tokens are separated by white
+    `NAME.label` has a label for each token, 1 if the source does not support it. `NAME.target` and `NAME.source` beside
+    it have the texts, line by line, and `NAME.ref` has references, if there are any. Tokens are separated by white
     space, so punctuation belongs to its word. Runs of marked tokens become spans of type `hallucination` (taxonomy
     `hat`). The target is the response, the source the evidence; the reference goes to `meta.reference`.
 
@@ -528,19 +528,19 @@ class TokenLabels(Format):
     _labels = re.compile(r"[01](?: [01])*")
 
     def sniff(self, head: Head) -> Sniff | None:
-        """By lines that hold nothing but 0 and 1."""
+        """By lines with only 0 and 1."""
         lines = [line for line in head.text.split("\n")[:_LINES_LOOKED_AT] if line.strip()]
         if lines and all(self._labels.fullmatch(line.rstrip()) for line in lines[:-1] or lines):
             return Sniff(0.9, "lines of 0 and 1 alone")
         return None
 
     def reads_beside(self, file: Path) -> bool:
-        """A text with labels beside it; without them any file may be called `.source`."""
+        """A text file with labels beside it; without labels the suffix `.source` means nothing."""
         ending = next((ending for ending in self._endings if file.name.endswith(ending)), None)
         return ending is not None and file.with_name(file.name.removesuffix(ending) + ".label").is_file()
 
     def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
-        """One sample a line."""
+        """One sample per line."""
         texts = _texts(reading)
         if texts[".target"] is None:
             name = f"{reading.source.stem}.target"
@@ -561,7 +561,7 @@ class TokenLabels(Format):
         yield sample if source else replace(sample, evidence=())
 
     def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
-        """Samples and bad rows; translations that have no labels are bad rows too, wherever they stand."""
+        """Samples and bad rows; translations without labels are bad rows too, at any position."""
         after = 1
         if _texts(reading)[".source"] is None:
             reading.report.notes["without_source_file"] += 1
@@ -574,7 +574,7 @@ class TokenLabels(Format):
 
     @staticmethod
     def _unlabelled(start: int, end: int | None, reading: Reading) -> Iterator[FailedRow]:
-        """Lines of the target from `start` up to `end` (or its last) without labels, unless they are empty."""
+        """Lines of the target from `start` up to `end` (or its last) without labels, except empty ones."""
         path, target = reading.source.path, _texts(reading)[".target"] or []
         for number in range(start, len(target) + 1 if end is None else min(end, len(target) + 1)):
             try:
@@ -608,7 +608,7 @@ def _texts(reading: Reading) -> dict[str, list[bytes] | None]:
 def _first_texts(reading: Reading) -> Iterator[tuple[str, str]]:
     texts = _texts(reading)
     for number in range(1, 101):
-        with suppress(InputError):  # it is reported with its row
+        with suppress(InputError):  # reported with its row
             yield _line(texts[".source"], number) or "", _line(texts[".target"], number) or ""
 
 

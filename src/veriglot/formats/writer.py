@@ -1,4 +1,4 @@
-"""Writing: a sink for each container, what a format would lose, and samples and predictions one at a time."""
+"""Writing: one sink per container, the losses of a format, and samples and predictions one at a time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ROW_GROUP = 1024
 
 
 class _Sink:
-    """Puts encoded records into a file, or (None) onto standard output, which stays open."""
+    """Writes encoded records to a file, or (None) to standard output, which stays open."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -38,7 +38,7 @@ class _Sink:
             raise InputError(f"it cannot be written: {error.strerror}", path=str(path)) from error
 
     def write(self, record: Any) -> None:
-        """Add one record, here as a line of JSON."""
+        """Write one record, by default as a line of JSON."""
         self._stream.write(msgspec.json.encode(record) + b"\n")
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class _CsvSink(_Sink):
 
 
 class _ParquetSink(_Sink):
-    """Parquet in row groups of 1,024, through a file beside the target that takes its place when it is closed whole."""
+    """Parquet in row groups of 1,024, through a temporary file that replaces the target when it is closed."""
 
     def __init__(self, path: Path | None, kind: type[msgspec.Struct]) -> None:
         if path is None:
@@ -129,7 +129,7 @@ def predictions_as_parquet(predictions: Sequence[Prediction]) -> bytes:
 
     Raises:
         MissingExtraError: pyarrow is not installed.
-        InputError: Parquet cannot hold a value, such as a number beyond 64 bits.
+        InputError: Parquet cannot represent a value, such as a number beyond 64 bits.
     """
     schema, buffer = _arrow_schema(Prediction), io.BytesIO()
     with parquet_module().ParquetWriter(buffer, schema, compression="zstd") as writer:
@@ -155,7 +155,7 @@ def _arrow_schema(kind: type[msgspec.Struct]) -> Any:
 
 
 def _arrow_type(info: inspect.Type) -> Any:
-    """The Arrow type of a field; enumerations are text, and so are open objects, as JSON."""
+    """The Arrow type of a field; enumerations are text, and so are objects with arbitrary keys, as JSON."""
     import pyarrow as pa
 
     match info:
@@ -175,11 +175,11 @@ def _arrow_type(info: inspect.Type) -> Any:
             return pa.string()
 
 
-# What a sample holds, part by part: the measure of what a format can and cannot keep.
+# The content of a sample by parts, to find out what a format loses.
 
 
 def features(sample: Sample) -> dict[str, Any]:
-    """The parts that a sample has, by name; what it does not have is absent.
+    """The parts of a sample by name, without missing ones.
 
     Two samples that agree in a part have equal values for its name.
     """
@@ -239,7 +239,7 @@ def _marks(annotations: tuple[Annotation, ...], response: str) -> Iterator[tuple
 
 
 def _order(annotations: tuple[Annotation, ...]) -> tuple[Any, ...] | None:
-    """The spans in their order, where it is not the sorted one, or where one occurs twice."""
+    """The spans in their order, if they are not sorted, or if one occurs twice."""
     orders = []
     for annotation in annotations:
         spans = [(s.start, s.end, s.type) for s in annotation.spans or ()]
@@ -248,7 +248,7 @@ def _order(annotations: tuple[Annotation, ...]) -> tuple[Any, ...] | None:
     return tuple(orders) or None
 
 
-# Writing: samples in any writable format, predictions in the native ones, and an account of what was lost.
+# Writing: samples in any writable format, predictions in the native ones, and a report of losses.
 
 
 _BY_SUFFIX = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
@@ -256,7 +256,7 @@ _NATIVE = ("jsonl", "parquet")
 
 
 def _format_for(path: str | Path) -> str:
-    """The format that a file's suffix says: `jsonl` or `parquet`; `jsonl` for standard output."""
+    """The format for a file's suffix: `jsonl` or `parquet`; `jsonl` for standard output."""
     if str(path) == "-":
         return "jsonl"
     name = _BY_SUFFIX.get(Path(path).suffix.lower())
@@ -277,15 +277,15 @@ def write(
     """Write samples or predictions to a file ("-": standard output).
 
     Args:
-        samples: samples; or predictions, such as `veriglot.detect_many` gives. Consumed one at a time.
+        samples: samples; or predictions, such as those of `veriglot.detect_many`. Consumed one at a time.
         path: the file.
-        format: its format; by the suffix of the name where None. Predictions are `jsonl` or `parquet`.
+        format: its format; if None, by the file's suffix. Predictions are `jsonl` or `parquet`.
 
     Returns:
-        What the format could not hold, by kind, with counts: each sample is read back as it was written and compared.
+        What the format lost, by kind, with counts: each written sample is read back and compared.
 
     Raises:
-        UsageError: no format is named, or it cannot be written.
+        UsageError: no format is given or derived, or it is not writable.
         InputError: the file cannot be written.
     """
     rows = iter(samples)
@@ -298,10 +298,10 @@ def write(
 
 
 class Writer:
-    """Takes samples or predictions one at a time; use it with `with`. Arguments and errors as of `write`.
+    """Writes samples or predictions one at a time; use it with `with`. Arguments and errors as for `write`.
 
     Attributes:
-        losses: how many rows were written, and what of them the format could not hold.
+        losses: number of written rows, and what the format lost.
     """
 
     def __init__(self, path: str | Path, *, format: str | None = None, kind: str = "samples") -> None:  # noqa: A002
@@ -328,14 +328,14 @@ class Writer:
     def write(self, record: Sample | Prediction) -> None:
         """Write one record.
 
-        A sample that the format cannot hold at all, whose response would come back changed, or that would come back as
-        free of errors though nobody said so, is left out and noted under a name that starts with `row:`.
+        A sample is left out if the format cannot represent it at all, if its response would change, or if it would
+        become free of errors without such a label; it is recorded under a name that starts with `row:`.
 
         Raises:
-            InputError: Parquet cannot hold a value, such as a number beyond 64 bits.
+            InputError: Parquet cannot represent a value, such as a number beyond 64 bits.
             InputTypeError: it is neither a sample nor a prediction.
         """
-        record = getattr(record, "record", record)  # of what `veriglot.detect` gives
+        record = getattr(record, "record", record)  # of a prediction from `veriglot.detect`
         if not isinstance(record, Sample | Prediction):
             raise InputTypeError(
                 f"a Sample or a Prediction is expected, and this is a {type(record).__name__}",
@@ -352,7 +352,7 @@ class Writer:
         self.losses.written += 1
 
     def _checked(self, sample: Sample) -> Any:
-        """The sample as a record, after reading it back; None where it has no place in the format."""
+        """The sample as a record, after reading it back; None if it must be left out."""
         try:
             row = self._format.record(sample)
             as_read = (
@@ -368,7 +368,7 @@ class Writer:
         if not isinstance(back, Sample) or back.response != sample.response:
             self.losses.note(sample.id, "row: the response would come back changed")
             return None
-        # Formats that always have a list of spans make this of samples without labels, and of labels that they drop.
+        # Formats that require a list of spans add one to samples without labels, and for labels that they drop.
         clean, clean_back = (sum(a.spans == () for a in each.annotations) for each in (sample, back))
         if clean_back > clean:
             self.losses.note(sample.id, "row: without spans it would come back as one in which nothing is wrong")
@@ -385,7 +385,7 @@ class Writer:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Finish the file. After an error what is half done keeps what can be kept (JSON lines, CSV, JSON)."""
+        """Finish the file. After an error the records so far are kept if possible (JSON lines, CSV, JSON)."""
         if kind is None or issubclass(kind, KeyboardInterrupt):
             self._sink.close()
         else:

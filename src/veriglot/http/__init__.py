@@ -1,1 +1,1 @@
-"""Asking a web server politely: time-outs, retries with backoff, `Retry-After`, a rate, and keys that stay secret."""
+"""A considerate HTTP client: time-outs, retries with backoff, `Retry-After`, rate limits, and redacted keys."""

@@ -1,6 +1,6 @@
-"""What our servers share: who may call and how, sizes and times of requests, errors as JSON, files of pages, uvicorn.
+"""Shared by our servers: access control, limits of requests, errors as JSON, files of pages, uvicorn.
 
-Nothing about proxies, hosts or schemes is believed that the settings do not say.
+Information about proxies, hosts or schemes is trusted only if the settings say so.
 """
 
 from __future__ import annotations
@@ -61,19 +61,19 @@ class ServerSettings:
     """Settings of a server.
 
     Attributes:
-        host, port: where it listens.
-        base_url: where people reach it, such as `https://studio.example.org` or one with a path below a host; None
-            where they reach it as it listens. Links, cookies and what counts as our own origin follow it.
-        hosts: further names that requests may come to. Without them and a `base_url`, a server that listens to the
-            network takes requests to any name, another those to loopback's names.
-        trusted_proxies: addresses or networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed; empty for
+        host, port: address to listen at.
+        base_url: public address, such as `https://studio.example.org` or one with a path; None if it is the address to
+            listen at. Links, cookies and the check of our own origin use it.
+        hosts: further allowed host names. Without them and a `base_url`, a server on the network accepts requests to
+            any name, a local one only to loopback's names.
+        trusted_proxies: addresses or networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted; empty for
             none.
-        origins: pages of other origins that may call from a browser; empty for none.
-        max_body: the most bytes of a request.
-        body_seconds: how long the head of a request may take to arrive, how long its body, and how long a reader may
-            take nothing of an answer.
-        shutdown_seconds: how long calls in work get when it stops.
-        access_log: whether every request is logged, by its path and never by its text.
+        origins: other origins whose pages may call from a browser; empty for none.
+        max_body: maximum bytes of a request.
+        body_seconds: time limit for the head of a request, for its body, and for a reader who takes nothing of an
+            answer.
+        shutdown_seconds: time limit for running calls at a shutdown.
+        access_log: whether to log every request, by its path and never with its text.
     """
 
     host: str = "127.0.0.1"
@@ -93,12 +93,12 @@ class ServerSettings:
 
     @property
     def is_local(self) -> bool:
-        """Whether it listens to this machine alone."""
+        """Whether it listens only to this machine."""
         return self.host in {"127.0.0.1", "localhost", "::1"}
 
     @property
     def address(self) -> str:
-        """Where people reach it."""
+        """The public address."""
         return self.base_url or f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
     @property
@@ -111,16 +111,16 @@ class ServerSettings:
 
     @property
     def is_https(self) -> bool:
-        """Whether people reach the server by HTTPS, as far as `base_url` says."""
+        """Whether the public address is HTTPS, according to `base_url`."""
         return (self.origin or "").startswith("https:")
 
     @property
     def path(self) -> str:
-        """What stands before every path: empty, or `/below/a/host`."""
+        """Prefix of every path: empty, or `/below/a/host`."""
         return "" if self.base_url is None else urlsplit(self.base_url).path.rstrip("/")
 
     def knows_host(self, host: str) -> bool:
-        """Whether requests may come to a host, whatever its port."""
+        """Whether requests to a host are allowed, with any port."""
         if self.base_url is None and not self.hosts and not self.is_local:
             return True
         named = {name.lower() for name in (self.host, *self.hosts)} | _LOOPBACK
@@ -129,10 +129,10 @@ class ServerSettings:
         return _without_port(host) in named
 
     def is_ours(self, origin: str, scheme: str, host: str) -> bool:
-        """Whether a request to a host came from a page of our own."""
+        """Whether a request to a host came from our own page."""
         if self.origin is None:
             return origin.lower() == f"{scheme}://{host}".lower()
-        local = _without_port(host) in _LOOPBACK  # whoever runs it, on the machine itself
+        local = _without_port(host) in _LOOPBACK  # the operator, on the same machine
         return origin.lower() == self.origin or (local and origin.lower() == f"http://{host}".lower())
 
 
@@ -142,11 +142,11 @@ def _without_port(netloc: str) -> str:
     return netloc[: netloc.find("]") + 1] if netloc.startswith("[") else netloc.partition(":")[0]
 
 
-# What went wrong, as JSON, never how the program looks inside.
+# Errors as JSON, without internal details.
 
 
-class CallRefused(UsageError):  # noqa: N818  # reads as what happened
-    """A call that is refused before any rule looks at it, with the status and the code of the answer, and headers."""
+class CallRefused(UsageError):  # noqa: N818  # named after the event
+    """A call that is refused before the application handles it, with status, code and headers of the answer."""
 
     def __init__(self, status: int, code: str, message: str, remedy: str = "", **headers: str) -> None:
         super().__init__(message, remedy)
@@ -156,7 +156,7 @@ class CallRefused(UsageError):  # noqa: N818  # reads as what happened
 
 
 class ErrorView(Record, omit_defaults=True):
-    """What went wrong: a word for programs, what happened, what to do, and the field it is about."""
+    """An error: a code for programs, a message, a remedy, and the field it is about."""
 
     code: str
     message: str
@@ -165,13 +165,13 @@ class ErrorView(Record, omit_defaults=True):
 
 
 class ErrorAnswer(Record):
-    """The answer to a call that failed."""
+    """The answer to a failed call."""
 
     error: ErrorView
 
 
 def json_response(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """An answer in JSON; what stands in it is data for every reader, whatever it says."""
+    """An answer in JSON; its content is always treated as data."""
     return Response(msgspec.json.encode(data), status, headers, media_type="application/json")
 
 
@@ -185,38 +185,38 @@ def error_json(
     headers: Mapping[str, str] | None = None,
     **more: Any,
 ) -> Response:
-    """The answer to a call that failed; `more` stands beside the error."""
+    """The answer to a failed call; `more` is added beside the error."""
     body = {"error": ErrorView(code, message, remedy, field), **more}
     return json_response(body, status, {"cache-control": "no-store", **(headers or {})})
 
 
 def internal_error(status: int, code: str, message: str, log: Callable[[str], None]) -> Response:
-    """The answer to a fault of ours: the details go to `log`, under a number that the user can pass on."""
+    """The answer to an internal error: the details go to `log`, with a number that the user can report."""
     number = uuid.uuid4().hex[:12]
     log(number)
     return error_json(status, code, message, f"Try again; if it stays, tell whoever runs this: {number}.")
 
 
-# What holds for every request: where it came to, where it came from, how large it is, and what goes with each answer.
+# For every request: checks of host, origin and size, and headers of the answer.
 #
-# This stands outside of the framework, so that it holds for errors and files too.
+# This is outside of the framework, so that it applies to errors and files too.
 
 
-_DISCARDED_BYTES, _DISCARD_SECONDS = 1_000_000, 1.0  # at most, of a body that is refused before it is read
+_DISCARDED_BYTES, _DISCARD_SECONDS = 1_000_000, 1.0  # maximum of a refused body that is still read
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _HEADERS = packaged(__package__, "headers.toml", dict[str, str])
 
 
 @dataclass(eq=False)
 class Guard:
-    """An ASGI app around another.
+    """ASGI middleware.
 
     Args:
-        app: the other one.
-        settings: whom it answers.
+        app: the wrapped app.
+        settings: of the server.
         respond: the answer to an error that reaches the guard.
-        api: the beginning of the paths whose answers no cache keeps.
-        larger: the most bytes of a request to some paths and its seconds, where those of `settings` are too few.
+        api: prefix of the paths whose answers must not be cached.
+        larger: maximum bytes and seconds of requests to some paths, if those of `settings` are too low.
     """
 
     app: ASGIApp
@@ -226,12 +226,12 @@ class Guard:
     larger: Mapping[str, tuple[int, float]] = field(default_factory=dict)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse what cannot be right, pass on the rest."""
+        """Refuse invalid requests, pass on the rest."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
-        scope = {**scope, "root_path": self.settings.path}  # paths match with and without it, as proxies differ
+        scope = {**scope, "root_path": self.settings.path}  # paths match with and without it, because proxies differ
         headers = Headers(scope=scope)
         trusted = headers.get("origin") if headers.get("origin") in self.settings.origins else None
         started = False
@@ -281,7 +281,7 @@ class Guard:
                 "Send it without Content-Encoding.",
                 connection="close",
             )
-        # A browser says where a request came from; what is no browser says nothing.
+        # A browser sends the origin of a request; other clients do not.
         site, origin = headers.get("sec-fetch-site", "none"), headers.get("origin")
         ours = origin is None or self.settings.is_ours(origin, scope.get("scheme", "http"), host)
         if scope["method"] in _WRITES and not trusted and not (ours and site in {"same-origin", "none"}):
@@ -293,7 +293,7 @@ class Guard:
             )
 
     def _add_headers(self, message: Message, path: str, trusted: str | None) -> None:
-        """The headers that go with each answer."""
+        """Add the headers of each answer."""
         headers = MutableHeaders(scope=message)
         headers.update(_HEADERS)
         if path.removeprefix(self.settings.path).startswith(self.api):
@@ -310,7 +310,7 @@ class Guard:
 
 
 class _LimitedBody:
-    """Receives a body, up to a size and for a time."""
+    """Receives a body, with limits of size and time."""
 
     def __init__(self, receive: Receive, most: int, seconds: float) -> None:
         self._receive = receive
@@ -319,7 +319,7 @@ class _LimitedBody:
         self._whole = False
 
     async def __call__(self) -> Message:
-        if self._whole:  # the app waits for a disconnect, which has no limit
+        if self._whole:  # the app waits for a disconnect, without limit
             return await self._receive()
         try:
             async with asyncio.timeout_at(self._until):
@@ -335,7 +335,7 @@ class _LimitedBody:
         return message
 
     async def discard(self) -> None:
-        """Read on for a moment: a connection closed on unread bytes is reset, and the answer is lost with it."""
+        """Read on for a moment: closing a connection with unread bytes resets it, and the answer is lost."""
         unread = _DISCARDED_BYTES
         with suppress(TimeoutError):
             async with asyncio.timeout(_DISCARD_SECONDS):
@@ -350,10 +350,10 @@ def _too_large(most: int) -> CallRefused:
     return CallRefused(413, "too_large", message, "Send less at a time.", connection="close")
 
 
-# A page's files, read once when the server starts and served by name: what is not in the list is not there.
+# Files of a page, read once at the start and served by name: other files are not found.
 #
-# Their addresses hold a digest of all of them, so browsers keep them for good, and a new version is a new address.
-# Modules import each other by relative paths, which lead to the same version.
+# Their addresses contain a digest of all of them, so browsers cache them for good, and a new version has new addresses.
+# Modules import each other by relative paths, so they stay within one version.
 
 
 _TYPES = {
@@ -373,7 +373,7 @@ class _File(NamedTuple):
 
 
 class PageFiles:
-    """All files of a page by name, with a digest of them; `index.html` names them as `/page/NAME`."""
+    """All files of a page by name, with their digest; `index.html` refers to them as `/page/NAME`."""
 
     def __init__(self, contents: Mapping[str, bytes], path: str) -> None:
         hashed = hashlib.sha256(path.encode())
@@ -385,11 +385,11 @@ class PageFiles:
         self.files = {name: _file(name, data) for name, data in contents.items() if name != "index.html"}
 
     def response(self, digest: str, name: str, encodings: str) -> Response | None:
-        """The answer to a call for a file; None where there is none of that name."""
+        """The answer to a call for a file; None if there is no such file."""
         entry = self.files.get(name)
         if entry is None:
             return None
-        current = digest == self.digest  # a page that was open during an update asks under the old address
+        current = digest == self.digest  # a page that was open during an update uses old addresses
         headers = {
             "cache-control": "public, max-age=31536000, immutable" if current else "no-cache",
             "vary": "accept-encoding",
@@ -404,7 +404,7 @@ class PageFiles:
 
 
 def files_below(folder: Traversable, before: str = "") -> Iterator[tuple[str, bytes]]:
-    """The files of a folder and those below it, by their paths."""
+    """The files of a folder and its subfolders, by path."""
     for entry in folder.iterdir():
         if entry.name.startswith((".", "__")):
             continue
@@ -420,15 +420,15 @@ def _file(name: str, data: bytes) -> _File:
     return _File(data, packed if len(packed) < len(data) else None, type_)
 
 
-# Starting and stopping: uvicorn with settings of our own.
+# Starting and stopping uvicorn with our settings.
 
 
-_KEEP_ALIVE = 75  # seconds; longer than the usual 60 of a proxy, which would else write into a closing connection
-_MAX_CONNECTIONS = 1000  # connections; beyond them it answers 503 rather than slow down for all
+_KEEP_ALIVE = 75  # seconds; longer than a proxy's usual 60, which would otherwise write to a closing connection
+_MAX_CONNECTIONS = 1000  # beyond it answers 503 instead of slowing down for all
 
 
 class _Protocol(H11Protocol):
-    """HTTP with a limit on how long a head may take to arrive and a reader to read; uvicorn has neither."""
+    """HTTP with time limits for receiving a head and for a reader of an answer; uvicorn has neither."""
 
     seconds: float
     _head: asyncio.TimerHandle | None = None
@@ -443,7 +443,7 @@ class _Protocol(H11Protocol):
         if self.cycle is not None and not self.cycle.response_complete:
             _cancel(self._head)
             self._head = None
-        elif self._head is None:  # of the next head, or of the rest of a body that nobody wants
+        elif self._head is None:  # of the next head, or of the rest of a refused body
             self._head = self.loop.call_later(self.seconds, self.transport.abort)
 
     def pause_writing(self) -> None:
@@ -466,7 +466,7 @@ def _cancel(timer: asyncio.TimerHandle | None) -> None:
 
 
 def server_of(app: ASGIApp, settings: ServerSettings) -> uvicorn.Server:
-    """A server of an app that is not running yet."""
+    """A server of an app, not yet running."""
     config = uvicorn.Config(
         app,
         host=settings.host,
@@ -490,7 +490,7 @@ def server_of(app: ASGIApp, settings: ServerSettings) -> uvicorn.Server:
 
 
 def _drop_query(record: logging.LogRecord) -> bool:
-    """Log a request by its path alone: a query may hold text, or a key."""
+    """Log only the path of a request: a query may contain texts or keys."""
     if isinstance(record.args, tuple):  # client, method, path with query, version, status
         record.args = tuple(part.partition("?")[0] if isinstance(part, str) else part for part in record.args)
     return True
@@ -505,10 +505,10 @@ _REFUSED = {
 
 @contextmanager
 def _refusal(settings: ServerSettings) -> Iterator[None]:
-    """Say why an address cannot be listened at."""
+    """Raise a clear error if the server cannot listen at its address."""
     try:
         yield
-    except (OSError, UnicodeError) as error:  # the second: a name with a part that is empty or too long
+    except (OSError, UnicodeError) as error:  # UnicodeError: a host name with an empty or too long part
         code = error.errno if isinstance(error, OSError) and not isinstance(error, socket.gaierror) else None
         reason = "there is no such host" if code is None else _REFUSED.get(code, os.strerror(code).lower())
         raise VeriglotError(
@@ -518,10 +518,10 @@ def _refusal(settings: ServerSettings) -> Iterator[None]:
 
 
 def _bound(settings: ServerSettings, stack: ExitStack) -> Iterator[socket.socket]:
-    """Sockets that hold the address, and do not listen yet."""
+    """Sockets bound to the address, not listening yet."""
     for family, kind, protocol, _, address in socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM):
         own = stack.enter_context(socket.socket(family, kind, protocol))
-        if os.name == "posix":  # as asyncio does it: a port that was just left can be taken
+        if os.name == "posix":  # as in asyncio: reuse a port that was just released
             own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             own.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -532,17 +532,17 @@ def _bound(settings: ServerSettings, stack: ExitStack) -> Iterator[socket.socket
 def run_server(
     settings: ServerSettings, start: Callable[[ExitStack], uvicorn.Server], announce: Callable[[], None]
 ) -> None:
-    """Serve until it is told to stop (SIGINT or SIGTERM); calls in work are finished first.
+    """Serve until SIGINT or SIGTERM; running calls are finished first.
 
     Args:
-        settings: have the address, which is taken before anything is loaded.
-        start: loads what answers, and puts on the stack what ends it.
+        settings: with the address, which is bound before anything is loaded.
+        start: loads the application, and registers its cleanup on the stack.
         announce: called once the server listens.
 
     Raises:
-        VeriglotError: the address cannot be listened at, or the server does not start.
+        VeriglotError: the server cannot listen at the address, or does not start.
     """
-    # uvicorn raises the signal again once it has stopped; without this, a clean end would look like a killed process
+    # uvicorn raises the signal again after it stopped; without this, a clean end would look like a killed process
     signal.signal(signal.SIGTERM, lambda *_: None)
     with ExitStack() as stack:
         with _refusal(settings):
@@ -554,5 +554,5 @@ def run_server(
         announce()
         try:
             server.run(sockets)
-        except SystemExit as error:  # how uvicorn ends if the app does not start, which it has logged
+        except SystemExit as error:  # raised by uvicorn if the app does not start, which it has logged
             raise VeriglotError("The server could not start.", "The lines above say why.") from error

@@ -1,4 +1,4 @@
-"""One web server, asked by many threads: each request comes back whole, or as one clear error."""
+"""A session with one web server, for many threads: each request returns a complete answer or one clear error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from veriglot.errors import UsageError, VeriglotError, needing
+from veriglot.errors import UsageError, VeriglotError, requires_extra
 from veriglot.signatures import __version__
 
 if TYPE_CHECKING:
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 __all__ = ["HttpError", "Response", "Session", "checked_address", "refuse_secrets"]
 
 
-# What may be the address of a server: nothing that holds a secret, since addresses are written down.
+# Valid addresses of a server: without secrets, because addresses are written to files.
 
 
 def checked_address(base_url: str) -> str:
-    """The address of a server, without a slash at its end.
+    """The address of a server, without a slash at the end.
 
     Raises:
-        UsageError: it is none, or holds a user name, a password or a query, which manifests would keep.
+        UsageError: it is invalid, or has a user name, a password or a query, which manifests would store.
     """
-    holds_password = "@" in base_url  # of an address that cannot be read, any may stand before a secret's end
+    holds_password = "@" in base_url  # in an invalid address, any @ may follow a secret
     try:
         parts = urlsplit(base_url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -52,41 +52,41 @@ def checked_address(base_url: str) -> str:
             holds_password = "@" in parts.netloc
     except ValueError:
         usable = False
-    if holds_password:  # the address is not shown: it holds a secret
+    if holds_password:  # do not show the address, because it has a secret
         raise UsageError(
             "The address of the server holds a user name or a password.",
             "Leave them out, and name the environment variable that holds the key.",
         )
     if not usable or parts.query or parts.fragment:
-        shown = base_url.partition("?")[0]  # keys are sometimes put behind it
+        shown = base_url.partition("?")[0]  # some people put keys into the query
         raise UsageError(
             f"{shown!r} is not the address of a server.", "Give one such as http://127.0.0.1:8000/v1, without a query."
         )
     return base_url.rstrip("/")
 
 
-# Keys: read from the environment, sent in a header, and blacked out wherever they might show.
+# Keys: read from the environment, sent in a header, and redacted everywhere else.
 
 
-_BLACK = "[secret]"
-_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")  # what can be shown as the name of a variable without a second thought
+_REDACTED = "[secret]"
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")  # a variable name that is certainly not a key, so it may be shown
 _SECRET_HEADER = re.compile(
     r"(proxy-)?authorization|cookie|(.*[-_])?(api|access|auth|secret|subscription)?[-_]?(key|token|secret|password)"
 )
 _SHORTEST_IN_TEXT = 4
-_SHORTEST_IN_DATA = 16  # local servers take words such as "ollama" for a key, and an answer may hold those
+_SHORTEST_IN_DATA = 16  # local servers accept words such as "ollama" as a key, which may occur in answers
 
 
 class Secrets:
-    """Headers whose values nobody gets to see.
+    """Headers with secret values.
 
     Args:
-        variables: header name -> name of the environment variable that holds its value. An `Authorization` whose value
-            names no scheme is sent as `Bearer <value>`.
+        variables: header name -> name of the environment variable with its value. An `Authorization` value without a
+            scheme is sent as `Bearer <value>`.
 
     Raises:
-        UsageError: a variable is not set or empty, or its value cannot be sent in a header. A name that could be a key,
-            given where the name of its variable belongs, is not shown.
+        UsageError: a variable is not set or empty, or its value is not valid in a header. A variable name that may be a
+            key itself is not shown.
     """
 
     __slots__ = ("_values", "variables")
@@ -105,41 +105,41 @@ class Secrets:
         raise TypeError("secrets are not written anywhere; give the names of the variables instead")
 
     def sign(self, request: httpx2.Request) -> httpx2.Request:
-        """The request with the secret headers; the one place where the values leave this object."""
+        """The request with the secret headers; the values are used only here."""
         for header, value in self._values.items():
             bare = header.lower() == "authorization" and " " not in value
             request.headers[header] = f"Bearer {value}" if bare else value
         return request
 
-    def black_out(self, text: str) -> str:
-        """The text with every value of at least 4 characters replaced."""
+    def redact(self, text: str) -> str:
+        """The text with every value of at least 4 characters redacted."""
         for value in self._parts():
             if len(value) >= _SHORTEST_IN_TEXT:
-                text = text.replace(value, _BLACK)
+                text = text.replace(value, _REDACTED)
         return text
 
-    def black_out_data(self, data: bytes) -> bytes:
-        """The bytes with every value of at least 16 characters replaced: a server may echo what it was sent."""
+    def redact_data(self, data: bytes) -> bytes:
+        """The bytes with every value of at least 16 characters redacted: a server may echo its input."""
         for value in self._parts():
             if len(value) >= _SHORTEST_IN_DATA:
-                data = data.replace(value.encode("latin-1"), _BLACK.encode())
+                data = data.replace(value.encode("latin-1"), _REDACTED.encode())
         return data
 
     def _parts(self) -> list[str]:
-        """The values, and what stands after a scheme in them; the longest first, so that none is left in part."""
+        """The values, and their parts after a scheme; the longest first, so that none is left in part."""
         parts = {part for value in self._values.values() for part in (value, value.rpartition(" ")[2])}
         return sorted(parts - {""}, key=len, reverse=True)
 
 
 def refuse_secrets(key: str | None, headers: Iterable[str]) -> None:
-    """Refuse keys that are given openly, which end in logs, files and signatures.
+    """Refuse keys in plain text, which would end up in logs, files and signatures.
 
     Args:
-        key: the environment variable that holds a key; None for none.
-        headers: the names of the headers that are given with their values.
+        key: the name of an environment variable with a key; None for none.
+        headers: the names of the headers with plain values.
 
     Raises:
-        UsageError: what should be a variable may be the key itself, or a header holds one; neither is shown.
+        UsageError: the variable name may be the key itself, or a header has a key; neither is shown.
     """
     if key is not None and not _VARIABLE.fullmatch(key) and not os.environ.get(key):
         raise UsageError(
@@ -161,7 +161,7 @@ def _read_secret(variable: str) -> str:
     empty, sendable = not value, value.isascii() and value.isprintable()
     if value and sendable:
         return value
-    del value  # a traceback can show the variables of the frames in it
+    del value  # tracebacks can show local variables
     if empty:
         raise UsageError(f"The environment variable {variable} is not set.", f"Type: export {variable}=<the key>")
     raise UsageError(
@@ -170,10 +170,10 @@ def _read_secret(variable: str) -> str:
     )
 
 
-# What can go wrong with a request over HTTP, as one error: what the server did, and whether asking again can help.
+# All failures of HTTP requests as one error: what the server did, and whether a retry may help.
 
 
-# Statuses after which the same request may succeed: too early, too many, a lock, and what is broken for now.
+# Retryable statuses: too early, too many requests, a lock, and server errors.
 _RETRYABLE = frozenset({408, 409, 425, 429, *range(500, 600)}) - {501, 505}
 
 _REMEDIES = {
@@ -186,16 +186,16 @@ _REMEDIES = {
 
 
 class HttpError(VeriglotError):
-    """A request that got no usable answer, after as many attempts as the session makes.
+    """A request without a usable answer, after all attempts.
 
     Attributes:
-        status: the HTTP status, or None where no answer arrived.
+        status: the HTTP status, or None if no answer arrived.
         retryable: whether the same request may succeed later.
-        trouble: a `status` that is no success, a `host` unknown or not listening, a cut `connection`, `timeout`, no
-            `json`, session `closed`.
-        body: the beginning of what the server said, with secrets blacked out; empty where it said nothing.
+        trouble: an error `status`, an unknown `host`, a missing or interrupted `connection`, `timeout`, invalid `json`,
+            session `closed`.
+        body: the beginning of the server's answer, with secrets redacted; maybe empty.
         retry_after: the seconds that the server asked to wait, or None.
-        attempts: how many times the request was sent.
+        attempts: number of attempts.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class HttpError(VeriglotError):
         self.attempts = 1
 
     def after(self, attempts: int) -> HttpError:
-        """The same error, saying how many attempts there were."""
+        """The same error, with the number of attempts."""
         if attempts > 1 and self.attempts == 1:
             self.message = f"{self.message} ({attempts} attempts)"
             self.args = (self.message,)
@@ -226,12 +226,12 @@ class HttpError(VeriglotError):
         return self
 
 
-# The answer of a web server: status, headers and bytes, with the JSON in them.
+# The answer of a web server: status, headers and bytes, with parsed JSON.
 
 
 @dataclass
 class Response:
-    """An answer that arrived whole.
+    """A complete answer.
 
     Attributes:
         status: the HTTP status, 200 to 299.
@@ -253,11 +253,11 @@ class Response:
 
     @property
     def retry_after(self) -> float | None:
-        """The seconds to wait that the server asks for, at least 0; None where it asks for none that can be read."""
+        """The seconds that the server asks to wait, at least 0; None if it asks for none or the value is invalid."""
         return _retry_after(self.headers)
 
     def message(self) -> str:
-        """What an error says in words, where it says it as JSON APIs do (`error.message` and the like); else empty."""
+        """The error message, if the answer has one as in usual JSON APIs (`error.message` and the like); else empty."""
         try:
             content = self.json()
         except ValueError:
@@ -271,14 +271,14 @@ class Response:
         try:
             return msgspec.json.decode(self.data)
         except msgspec.DecodeError:
-            # Python's own decoder also takes NaN, Infinity and half surrogate pairs, which model servers do write.
+            # Python's own decoder also accepts NaN, Infinity and lone surrogates, which some model servers write.
             return json_.loads(self.data)
 
 
 def _retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """The seconds that `Retry-After` names, as a number or as a date (RFC 9110, section 10.2.3).
+    """The seconds in `Retry-After`, as a number or as a date (RFC 9110, section 10.2.3).
 
-    A date is held against the server's own `Date` where it sent one, so that clocks that disagree do no harm.
+    A date is compared with the server's own `Date`, if it sent one, so that wrong clocks do not matter.
     """
     value = headers.get("retry-after", "").strip()
     if not value:
@@ -302,10 +302,10 @@ def _date(value: str) -> datetime | None:
     return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
-class _Pace:
-    """Lets requests go no faster than a rate, over all threads, and all of them wait where a server asks for it.
+class _RateLimiter:
+    """Limits the rate of requests, over all threads, and delays all of them if a server asks for it.
 
-    Where there are `Session.permits`, both hold for all workers together.
+    With `Session.permits`, both apply to all workers together.
     """
 
     def __init__(self, rate: float | None, stopped: threading.Event, server: str) -> None:
@@ -314,25 +314,25 @@ class _Pace:
         self._stopped = stopped
         self._lock = threading.Lock()
         self._server = server
-        self._asking: list[None] = []  # as many as threads that wait for a permit
+        self._asking: list[None] = []  # one element per thread that waits for a permit
         self._permits = 0
         self._permits_lock = threading.Lock()
 
     def hold(self, seconds: float) -> None:
-        """No request goes out for so many seconds."""
+        """Stop requests for so many seconds."""
         if Session.permits:
             Session.permits("hold", self._server, seconds)
         with self._lock:
             self._next = max(self._next, time.monotonic() + seconds)
 
     def wait(self) -> None:
-        """Return when this thread's turn has come, or when waiting has to end.
+        """Return when it is this thread's turn, or when waiting must end.
 
-        A hold that came while this thread waited is waited for too, and the turn is taken at the end of the wait.
+        A hold that starts while this thread waits extends the wait, and the turn is taken at its end.
         """
         if Session.permits:
             self._asking.append(None)
-            with self._permits_lock:  # whoever finds no permit asks for one for each thread that waits
+            with self._permits_lock:  # a thread without a permit requests one for each waiting thread
                 try:
                     if not self._permits:
                         self._permits = Session.permits("take", self._server, self._gap, len(self._asking))
@@ -344,7 +344,7 @@ class _Pace:
                 now = time.monotonic()
                 remaining = self._next - now
                 if remaining <= 0:
-                    due = self._next if now - self._next < self._gap else now  # who wakes late delays no other thread
+                    due = self._next if now - self._next < self._gap else now  # a late thread does not delay the others
                     self._next = due + self._gap
                     return
             self._stopped.wait(remaining)
@@ -355,8 +355,8 @@ _USER_AGENT = f"veriglot/{__version__}"
 _EXCERPT = 2000
 _SHORT = 300
 _LONGEST_BACKOFF = 30.0
-_UNKNOWN_HOST = 2  # retries where no server answered yet: a mistyped address, one that does not run, or no network
-_FINAL = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER")  # not trusted; a server that speaks no TLS
+_UNKNOWN_HOST = 2  # retries of an unknown host name: mistyped, or no network
+_FINAL = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER")  # not trusted; a server without TLS
 
 
 def _is_nobody_there(error: BaseException | None) -> bool:
@@ -366,35 +366,35 @@ def _is_nobody_there(error: BaseException | None) -> bool:
 
 
 class Session:
-    """Talks to one web server; safe to share between threads; a context manager.
+    """A client for one web server; threads may share it; a context manager.
 
-    What can succeed later is tried again, after a wait drawn at random below a bound that doubles ("full jitter"):
-    statuses 408, 409, 425, 429 and 5xx, connections that are cut, time-outs, and answers that should be JSON and are
-    not; an unknown host, or one that refuses and never answered, twice at most. Where the server names a wait
-    (`Retry-After`, seconds or a date), all threads wait so long.
+    Retryable failures are retried after a random wait below a bound that doubles ("full jitter"): statuses 408, 409,
+    425, 429 and 5xx, interrupted connections, time-outs, and answers that should be JSON and are not; an unknown host,
+    or one that refuses and never answered, at most twice. If the server names a wait (`Retry-After`, seconds or a
+    date), all threads wait.
 
     Args:
-        base_url: the address that every path is put behind, such as `http://127.0.0.1:8000/v1`.
-        headers: sent with every request; none that holds a key.
-        secrets: header name -> name of the environment variable that holds its value; see `Secrets`. With
-            secrets, a redirection is an error: they are meant for this address only.
-        timeout: seconds without a byte after which an attempt fails, and seconds after which it fails however many
-            came: it ends within twice as long.
-        retries: how many times a request is sent again; 0 for never.
-        rate: the most requests a second, over all threads, those sent again included; None for no bound.
-        user_agent: who asks; public services want an address to write to in it.
+        base_url: the address before every path, such as `http://127.0.0.1:8000/v1`.
+        headers: sent with every request; no keys.
+        secrets: header name -> name of the environment variable with its value; see `Secrets`. With secrets, a redirect
+            is an error, because they are only for this address.
+        timeout: seconds without a byte after which an attempt fails, and seconds in total after which it fails: it ends
+            within twice as long.
+        retries: maximum number of retries; 0 for none.
+        rate: maximum requests per second, over all threads, with retries; None for no limit.
+        user_agent: identifies the client; public services want a contact address in it.
         backoff: seconds; the bound of the first wait.
-        longest_wait: seconds; where a server asks for a longer wait than this, the request fails at once and says so.
-        remedy: what to do where no answer comes.
+        longest_wait: seconds; if a server asks for a longer wait, the request fails immediately and says so.
+        remedy: what to do if no answer comes.
 
     Raises:
-        UsageError: an address that is none or holds a password, a rate or time-out that is no positive number, a
-            variable that is not set, or a key among `headers`.
+        UsageError: an address that is invalid or has a password, a rate or time-out that is not positive, a variable
+            that is not set, or a key among `headers`.
         MissingExtraError: the HTTP client is not installed.
 
     Attributes:
-        permits: in a worker of a cluster, what makes `rate` and the waits that servers ask for hold for all workers:
-            calls a method of the class that hands them out, by its name, in `ray_engine`.
+        permits: in a cluster worker, makes `rate` and requested waits apply to all workers: it calls a method of the
+            class that hands out permits, by its name, in `ray_engine`.
     """
 
     permits: ClassVar[Callable[..., Any] | None] = None
@@ -429,9 +429,9 @@ class Session:
         self._remedy = remedy
         self._answered = False
         self._stopped = threading.Event()
-        self._pace = _Pace(rate, self._stopped, self.base_url)
+        self._pace = _RateLimiter(rate, self._stopped, self.base_url)
         self._client = self._open({"user-agent": user_agent, **(headers or {})})
-        self._let_go = weakref.finalize(self, self._client.close)  # for those who forget to close
+        self._let_go = weakref.finalize(self, self._client.close)  # if the user forgets to close
 
     def __repr__(self) -> str:
         return f"Session({self.base_url!r})"
@@ -443,7 +443,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End waits at once, and let go of the connections; a request that is under way in another thread fails."""
+        """End waits immediately, and close the connections; requests in progress in other threads fail."""
         self._stopped.set()
         self._let_go()
 
@@ -454,16 +454,16 @@ class Session:
         *,
         review: Callable[[Response | HttpError], HttpError | None] | None = None,
     ) -> Response:
-        """Ask for a page of JSON.
+        """Get a JSON document.
 
         Args:
-            path: what is put behind the session's address.
+            path: appended to the session's address.
             params: the query; None values are left out.
-            review: looks at what an attempt gave, an answer or an error, and gives the error to raise in its place,
-                which says whether to try again; None leaves it as it is. For servers that refuse with status 200.
+            review: checks the result of an attempt, an answer or an error, and returns the error to raise instead,
+                which says whether to retry; None keeps the result. For servers that report errors with status 200.
 
         Returns:
-            The answer, of a status from 200 to 299.
+            The answer, with a status from 200 to 299.
 
         Raises:
             HttpError: there was no such answer, after all attempts.
@@ -472,12 +472,12 @@ class Session:
         return self._ask("GET", path, params=query, review=review)
 
     def post(self, path: str, json: Any = None, *, headers: Mapping[str, str] | None = None) -> Response:
-        """Send a body as JSON; arguments, result and errors otherwise as for `get`.
+        """Post a body as JSON; arguments, result and errors otherwise as for `get`.
 
         Args:
-            path: what is put behind the session's address.
-            json: the body: anything that JSON can hold, records included.
-            headers: sent with this request only.
+            path: appended to the session's address.
+            json: the body: any JSON value or record.
+            headers: sent only with this request.
         """
         sent = {"content-type": "application/json", **(headers or {})}
         return self._ask("POST", path, content=msgspec.json.encode(json), headers=sent)
@@ -506,13 +506,13 @@ class Session:
                 raise error.after(attempt)
             wait = random.uniform(0.0, min(_LONGEST_BACKOFF, self._backoff * 2.0 ** (attempt - 1)))  # noqa: S311 (no secret)
             if error.retry_after is not None:
-                wait = error.retry_after + min(wait, 1.0)  # not all at one moment
+                wait = error.retry_after + min(wait, 1.0)  # with jitter
             _LOG.info("attempt %d: %s; next in %.2f s", attempt, error.message, wait)
             self._stopped.wait(wait)
         raise AssertionError("attempts are counted without end")
 
     def _once(self, where: str, method: str, url: str, parts: dict[str, Any]) -> Response | HttpError:
-        """What one attempt gives. No error is raised inside a library's exception, which may hold the request."""
+        """The result of one attempt. No error is raised inside a library's exception, which may contain the request."""
         self._pace.wait()
         if self._stopped.is_set():
             return HttpError(f"{where} was not sent: the session is closed", retryable=True, trouble="closed")
@@ -534,9 +534,9 @@ class Session:
         return answer
 
     def _exchange(self, method: str, url: str, where: str, parts: dict[str, Any]) -> Response | HttpError:
-        """One request and its answer, or what kept it from arriving.
+        """One request and its answer, or its failure.
 
-        The client's own exceptions carry the request with its headers, so they end here.
+        The client's own exceptions contain the request with its headers, so they must not leave this function.
         """
         import httpx2
 
@@ -549,8 +549,8 @@ class Session:
                     data += block
                     if time.monotonic() > deadline:
                         return self._too_slow(where)
-                headers = {name.lower(): self._secrets.black_out(value) for name, value in answer.headers.items()}
-                return Response(answer.status_code, headers, self._secrets.black_out_data(bytes(data)))
+                headers = {name.lower(): self._secrets.redact(value) for name, value in answer.headers.items()}
+                return Response(answer.status_code, headers, self._secrets.redact_data(bytes(data)))
         except httpx2.TimeoutException:
             return self._too_slow(where)
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, RuntimeError) as error:
@@ -567,7 +567,7 @@ class Session:
     def _unreachable(self, where: str, error: Exception) -> HttpError:
         import httpx2
 
-        reason = self._secrets.black_out(str(error) or type(error).__name__)
+        reason = self._secrets.redact(str(error) or type(error).__name__)
         final = isinstance(
             error, httpx2.UnsupportedProtocol | httpx2.LocalProtocolError | httpx2.TooManyRedirects | httpx2.InvalidURL
         )
@@ -579,11 +579,11 @@ class Session:
         )
 
     def _refused(self, where: str, answer: Response) -> HttpError:
-        """The error of an answer whose status is no success; the texts hold no secrets."""
+        """The error for an answer with an error status; its texts have no secrets."""
         status, wait = answer.status, answer.retry_after
         try:
             phrase = f" {HTTPStatus(status).phrase}"
-        except ValueError:  # a status of the server's own invention
+        except ValueError:  # a nonstandard status
             phrase = ""
         excerpt = self._excerpt(answer.message() or answer.data, _SHORT)
         retryable = status in _RETRYABLE
@@ -606,11 +606,11 @@ class Session:
 
     def _excerpt(self, data: str | bytes, length: int = _EXCERPT) -> str:
         text = data if isinstance(data, str) else data[: 8 * length].decode("utf-8", "replace")
-        text = " ".join(self._secrets.black_out(text).split())
+        text = " ".join(self._secrets.redact(text).split())
         return text if len(text) <= length else f"{text[:length]} ..."
 
     def _open(self, headers: dict[str, str]) -> httpx2.Client:
-        with needing("Talking to a server", "llm"):
+        with requires_extra("Talking to a server", "llm"):
             import httpx2
         return httpx2.Client(
             headers=headers,

@@ -1,1 +1,1 @@
-"""Model files by name: what they are, their licence, where to get them, and whether they are what they should be."""
+"""Model files by name: description, licence, sources, and verification."""

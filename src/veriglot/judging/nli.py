@@ -11,7 +11,7 @@ import numpy as np
 
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.judging.base import NotScored
-from veriglot.plugins import Entry, Table
+from veriglot.plugins import Entry, Registry
 from veriglot.records import Evidence, Sample, Status
 from veriglot.records.languages import base_tag
 from veriglot.text.facts import Fact, facts
@@ -229,7 +229,7 @@ def _groups(tasks: Sequence[_Task]) -> Iterator[list[_Task]]:
         yield group
 
 
-ENTAILMENTS = Table(
+ENTAILMENTS = Registry(
     "entailment model",
     "veriglot.judging.nli",
     {

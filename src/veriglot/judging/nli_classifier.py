@@ -17,10 +17,10 @@ from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.checkpoints import batches, load_pretrained
 from veriglot.hub.registry import models
 from veriglot.judging.classifiers import LockedTokenizer, label_aliases, label_names, normalised_label
-from veriglot.plugins import Configured
+from veriglot.plugins import PickledByArguments
 from veriglot.records.languages import get_language
 from veriglot.signatures import signature
-from veriglot.storage.cache import Cache, Recent
+from veriglot.storage.cache import Cache, LRUCache
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,7 +60,7 @@ class PairCache:
         if pairs < 0:
             raise UsageError(f"The memory is to keep {pairs} pairs.", remedy="Give memory 0 or more.")
         self._salt = hashlib.blake2b(signature.encode(), digest_size=16).digest()
-        self._rows: Recent[Float32s] = Recent(pairs)
+        self._rows: LRUCache[Float32s] = LRUCache(pairs)
         self._lock = threading.Lock()
 
         def error(what: str) -> UsageError:
@@ -140,7 +140,7 @@ def merge_jobs(jobs: Sequence[Job], rows: Float32s, pairs: int) -> Float32s:
 _MIN_TOKENS = 8  # of premise and hypothesis together
 
 
-class SequenceClassifier(Configured):
+class SequenceClassifier(PickledByArguments):
     """An entailment model of transformers. Threads may share it; it pickles as its options.
 
     Args:
@@ -200,7 +200,7 @@ class SequenceClassifier(Configured):
             )
         self._device, self._network = loaded.device, network
         self._lock = threading.Lock()
-        room = loaded.room(max_length)
+        room = loaded.effective_max_length(max_length)
         if room < _MIN_TOKENS + 4:
             raise UsageError(
                 f"{room} tokens are too few for a pair.", remedy=f"Give max_length {_MIN_TOKENS + 4} or more."

@@ -1,1 +1,1 @@
-"""Talking to language models: one protocol, several clients, a cache that pays once, limits that stop cleanly."""
+"""Clients of language models: one protocol, a cache that avoids paying twice, and spending limits."""

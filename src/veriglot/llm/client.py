@@ -1,4 +1,4 @@
-"""Clients of language models: requests, settings, replies, what a call costs, and many calls at once."""
+"""Clients of language models: requests, settings, replies, usage, and concurrent calls."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ T = TypeVar("T")
 
 
 class ModelError(VeriglotError):
-    """A model that was asked and gave no reply.
+    """A model call without a reply.
 
     Attributes:
-        retryable: whether the same request may be answered later.
-        fatal: whether every other request would fail likewise (a key that is refused, a model that is not there), so
-            that going on is of no use.
-        status: the HTTP status where there was one, otherwise None.
+        retryable: whether the same request may succeed later.
+        fatal: whether every other request would fail too (a refused key, an unknown model), so that it is useless to
+            continue.
+        status: the HTTP status if there was one, otherwise None.
     """
 
     def __init__(
@@ -66,10 +66,10 @@ class ModelError(VeriglotError):
 
 
 class AnswerError(ModelError):
-    """A reply that arrived and is not what was asked for: no JSON, or not of the schema."""
+    """A reply that does not have the requested form: not JSON, or not of the schema."""
 
 
-# What goes to a model and what comes back.
+# Requests and replies.
 
 
 _KEY_VERSION = "1"
@@ -81,8 +81,8 @@ class Message(Record):
     """One turn of a conversation.
 
     Attributes:
-        role: who speaks.
-        content: what they say.
+        role: the speaker.
+        content: the text.
     """
 
     role: Literal["system", "user", "assistant"]
@@ -90,21 +90,21 @@ class Message(Record):
 
 
 class Settings(StrictRecord, omit_defaults=True):
-    """How a model generates. None is the default of the server, or of the model's own generation configuration.
+    """Generation settings. None is the default of the server, or of the model's own generation configuration.
 
     Attributes:
-        max_tokens: the most tokens of a reply, at least 1.
-        temperature: at least 0; 0 is greedy.
-        top_p: share of the probability mass, above 0 to 1.
-        top_k: number of candidates, at least 1 (0 or -1 for all, as the server has it).
-        min_p: share of the likeliest candidate's probability, 0 to 1.
-        typical_p: share of the mass of locally typical candidates, above 0 to 1.
-        repetition_penalty: above 0; 1 is none.
-        frequency_penalty: -2 to 2; 0 is none.
-        presence_penalty: -2 to 2; 0 is none.
-        stop: texts that end the reply; they are not part of it.
-        do_sample: draw (True) or take the likeliest (False).
-        extra: further parameters of one server or library, sent as they are.
+        max_tokens: maximum tokens of a reply, at least 1.
+        temperature: at least 0; 0 is greedy decoding.
+        top_p: share of the probability mass, in (0, 1].
+        top_k: number of candidates, at least 1 (0 or -1 for all, depending on the server).
+        min_p: share of the most likely candidate's probability, 0 to 1.
+        typical_p: share of the mass of locally typical candidates, in (0, 1].
+        repetition_penalty: above 0; 1 for none.
+        frequency_penalty: -2 to 2; 0 for none.
+        presence_penalty: -2 to 2; 0 for none.
+        stop: texts that end the reply, and are not part of it.
+        do_sample: sample (True) or decode greedily (False).
+        extra: further parameters of a server or library, sent unchanged.
     """
 
     max_tokens: int | None = None
@@ -129,16 +129,16 @@ class Settings(StrictRecord, omit_defaults=True):
                 raise ValueError(f"{name} is {value}; it has to be {lower}{upper}")
 
     def given(self) -> dict[str, Any]:
-        """The settings that are not left to the server, `extra` not among them."""
+        """The settings that are not None, without `extra`."""
         pairs = ((name, getattr(self, name)) for name in self.__struct_fields__ if name != "extra")
         return {name: value for name, value in pairs if value is not None and value != ()}
 
-    def over(self, below: Settings) -> Settings:
-        """These settings, and those of `below` where these leave a value to the server."""
+    def with_defaults(self, below: Settings) -> Settings:
+        """These settings, with those of `below` as defaults."""
         return Settings(**(below.given() | self.given()), extra=below.extra | self.extra)
 
 
-# Settings with names, as papers used them.
+# Named settings, as used in papers.
 
 
 class _Preset(StrictRecord):
@@ -157,7 +157,7 @@ def preset(name: str) -> Settings:
     """The settings of a preset.
 
     Raises:
-        UnknownNameError: no such preset; the error suggests the nearest.
+        UnknownNameError: no such preset; the error suggests the most similar ones.
     """
     try:
         return presets()[name].settings
@@ -166,18 +166,18 @@ def preset(name: str) -> Settings:
 
 
 class Request(Record, omit_defaults=True):
-    """One question to one model.
+    """One request to one model.
 
     Attributes:
         model: the model, as its server names it.
-        messages: a conversation, for models that chat.
-        prompt: a text to go on from, for completion; exactly one of `messages` and `prompt` is given.
-        seed: of the random numbers; the same request with the same seed is the same call, and is paid once. Whoever
-            wants several samples gives several seeds.
+        messages: a conversation, for chat models.
+        prompt: a text to complete; exactly one of `messages` and `prompt` is set.
+        seed: for the random numbers; the same request with the same seed is the same call, and is paid once. For
+            several samples, use several seeds.
         settings: how to generate.
-        schema: a JSON schema that the answer has to follow, or None.
-        logprobs: whether the log probability of each token is wanted.
-        alternatives: how many of the likeliest tokens at each place are wanted too, with `logprobs`; 0 for none.
+        schema: a JSON schema for the answer, or None.
+        logprobs: whether to return the log probability of each token.
+        alternatives: number of most likely tokens to return at each position, with `logprobs`; 0 for none.
     """
 
     model: str
@@ -194,21 +194,21 @@ class Request(Record, omit_defaults=True):
             raise ValueError("a request has either messages or a prompt")
 
     def key(self, signature: str) -> str:
-        """What the call is known by, in the cache and to a gateway (`Idempotency-Key`): who is asked, and what."""
+        """The key of the call in the cache and for a gateway (`Idempotency-Key`), from the client and the request."""
         return digest([_KEY_VERSION, signature, msgspec.json.encode(self, order="deterministic")])
 
     @property
     def text(self) -> str:
-        """All that is sent: the prompt, or the messages one below the other."""
+        """The whole input: the prompt, or the messages joined by line breaks."""
         return self.prompt if self.prompt is not None else "\n".join(message.content for message in self.messages)
 
     @property
     def tokens(self) -> int:
-        """A rough number of the tokens of what is sent, as `estimate_tokens` has it."""
+        """Estimated number of input tokens, see `estimate_tokens`."""
         return estimate_tokens(self.text) + _TOKENS_A_MESSAGE * len(self.messages)
 
     def in_words(self) -> Request:
-        """The same with its schema, where it has one, in the text: in the user's last message, or after the prompt."""
+        """The same with its schema, if any, as text: in the user's last message, or after the prompt."""
         if self.schema is None:
             return self
         schema = json.dumps(self.schema, ensure_ascii=False, sort_keys=True)
@@ -229,9 +229,9 @@ class Token(Record, array_like=True):
 
     Attributes:
         text: as the server writes it.
-        logprob: natural logarithm of its probability, at most 0; None where the server did not say.
-        alternatives: the likeliest tokens at its place, itself perhaps among them, with their log probabilities; empty
-            where they were not asked for or the server did not say.
+        logprob: natural logarithm of its probability, at most 0; None if the server did not return it.
+        alternatives: the most likely tokens at its position, maybe with itself, with their log probabilities; empty if
+            not requested or not returned.
     """
 
     text: str
@@ -240,18 +240,18 @@ class Token(Record, array_like=True):
 
 
 class Reply(Record, omit_defaults=True):
-    """What a model said.
+    """The reply of a model.
 
     Attributes:
         text: the reply, without the prompt.
-        finish: why it ended: `stop` (by itself, or at a stop text), `length` (cut at `max_tokens` or at the end of the
-            context), `filter` (the provider held it back), `unknown`, or the server's own word.
-        tokens_in: tokens of the prompt, or None where the server did not say.
+        finish: why it ended: `stop` (by itself, or at a stop text), `length` (truncated at `max_tokens` or at the end
+            of the context), `filter` (blocked by the provider), `unknown`, or the server's own word.
+        tokens_in: tokens of the prompt, or None if the server did not return it.
         tokens_out: tokens of the reply, or None.
         logprobs: the tokens with their log probabilities, or None.
-        model: the model, as the server calls it in its answer.
-        settings: what was really sent, or used by a local model, beside the text.
-        reasoning: what a model that thinks first thought, where the server tells it apart.
+        model: the model, as named in the server's answer.
+        settings: the parameters that were sent, or used by a local model.
+        reasoning: the thoughts of a reasoning model, if the server separates them.
     """
 
     text: str
@@ -265,21 +265,21 @@ class Reply(Record, omit_defaults=True):
 
     @property
     def answer(self) -> str:
-        """The text after the thoughts of a model that thinks first (`split_thoughts`)."""
+        """The text after the thoughts of a reasoning model (`split_thoughts`)."""
         return split_thoughts(self.text)[1]
 
     def usage(self, request: Request) -> Usage:
-        """What the call cost, estimated where the server did not say."""
+        """The usage of the call, estimated if the server did not return it."""
         tokens_in = self.tokens_in if self.tokens_in is not None else request.tokens
         return Usage(1, tokens_in, self.tokens_out if self.tokens_out is not None else estimate_tokens(self.text))
 
     def decode(self, type_: type[T]) -> T:
-        """The value that the reply holds, checked against a type.
+        """Parse the value in the reply as a type.
 
-        It is JSON, or has one JSON value in a fenced block, or one object or array with words before and after it.
+        It is JSON, or one JSON value in a fenced block, or one object or array with words before and after it.
 
         Raises:
-            AnswerError: there is no such value, or it is not of the type; the message says where.
+            AnswerError: there is no such value, or it has another type; the message says where.
         """
         trouble = ""
         for candidate in _candidates(self.text):
@@ -299,12 +299,12 @@ class Reply(Record, omit_defaults=True):
 
 
 class Client(ABC):
-    """Asks models. Safe to share between threads; a context manager.
+    """A client of models. Threads may share it; a context manager.
 
     Attributes:
-        name: of the kind of client, such as `openai`.
-        signature: one line that says who answers, without anything secret; a finished call is only used again
-            where signature and request are the same.
+        name: the kind of client, such as `openai`.
+        signature: one line that identifies the server, without secrets; a cached call is reused only if signature and
+            request are the same.
     """
 
     name: str
@@ -312,14 +312,14 @@ class Client(ABC):
 
     @abstractmethod
     def ask(self, request: Request) -> Reply:
-        """Ask once.
+        """Send a request once.
 
         Raises:
-            ModelError: there is no reply; `retryable` says whether there may be one later.
+            ModelError: there is no reply; `retryable` tells whether a retry may help.
         """
 
-    def close(self) -> None:  # noqa: B027  most have nothing to let go of
-        """Let go of connections and memory; calls under way may fail."""
+    def close(self) -> None:  # noqa: B027  most clients have nothing to release
+        """Release connections and memory; calls in progress may fail."""
 
     def __enter__(self) -> Self:
         return self
@@ -328,7 +328,7 @@ class Client(ABC):
         self.close()
 
 
-# How many tokens a text may have, for plans and limits, before any tokenizer has seen it.
+# Estimated number of tokens, for plans and limits, without a tokenizer.
 
 
 _BYTES_A_TOKEN = 4
@@ -336,25 +336,25 @@ _TOKENS_A_MESSAGE = 4  # role and separators of usual chat templates
 
 
 def estimate_tokens(text: str) -> int:
-    """A rough number of tokens: a quarter of the UTF-8 bytes, rounded up.
+    """Estimated number of tokens: a quarter of the UTF-8 bytes, rounded up.
 
-    Multilingual byte-level tokenizers cut about 4 bytes a token in languages that they know, which is 4 letters of
-    Latin and 1.3 characters of Chinese; a language that they hardly know takes two or three times as many. A plan,
-    not a bill.
+    Multilingual byte-level tokenizers have about 4 bytes per token in languages that they cover well: 4 Latin letters
+    or 1.3 Chinese characters; in other languages there are two or three times as many tokens. Only for planning, not
+    for billing.
     """
     return -(-len(text.encode("utf-8", "surrogatepass")) // _BYTES_A_TOKEN)
 
 
-# Answers as JSON: the schema of a type, and the parts of a text that may be the value.
+# Answers as JSON: the schema of a type, and candidates for the value in a text.
 
 
 _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL | re.IGNORECASE)
 
 
 def schema_of(type_: Any) -> dict[str, Any]:
-    """The JSON schema of a msgspec type, in the form that strict servers take.
+    """The JSON schema of a msgspec type, in the form for strict servers.
 
-    No references, and every object names all its properties as required and allows no others.
+    No references; every object lists all its properties as required and allows no others.
     """
     (schema,), parts = msgspec.json.schema_components([type_], ref_template="{name}")
     flat: dict[str, Any] = _flat(schema, parts, ())
@@ -380,7 +380,7 @@ def _flat(node: Any, parts: dict[str, Any], inside: tuple[str, ...]) -> Any:
 
 
 def _candidates(text: str) -> list[str]:
-    """The parts of a text that may be the value, the likeliest first."""
+    """The parts of a text that may be the value, the most likely first."""
     candidates = [text.strip(), *(block.strip() for block in _FENCED.findall(text))]
     starts = [start for start in (text.find("{"), text.find("[")) if start >= 0]
     if starts:
@@ -390,7 +390,7 @@ def _candidates(text: str) -> list[str]:
     return [candidate for candidate in candidates if candidate]
 
 
-# What a model that thinks first wrote between `<think>` tags, and its answer.
+# A reasoning model's thoughts between `<think>` tags, and its answer.
 
 
 _OPENED = re.compile(r"\s*<think(?:ing)?>(?P<thought>.*?)(?:</think(?:ing)?>|\Z)\s*", re.DOTALL)
@@ -398,15 +398,15 @@ _CLOSED = re.compile(r"(?P<thought>.*)</think(?:ing)?>\s*", re.DOTALL)
 
 
 def split_thoughts(text: str) -> tuple[str, str]:
-    """The thoughts at the beginning, and what stands after them: nothing where they never end.
+    """The thoughts at the beginning, and the text after them (empty if they never end).
 
-    Some chat templates end the prompt with the opening tag, so that the reply has the closing one alone.
+    Some chat templates put the opening tag into the prompt, so that the reply has only the closing one.
     """
     match = _OPENED.match(text) or _CLOSED.match(text)
     return (match["thought"].strip(), text[match.end() :]) if match else ("", text)
 
 
-# Many requests at once, their answers in order, no more of either in memory than a bound.
+# Concurrent requests with answers in order, and bounded memory.
 
 
 _AHEAD = 4
@@ -415,10 +415,10 @@ _LAST_CALLS = 10.0
 
 
 class _Workers:
-    """A number of threads that ask one client.
+    """Threads that call one client.
 
-    They are daemons, unlike those of `ThreadPoolExecutor`: a server that never answers would otherwise hold a program
-    that was interrupted until every time-out and every retry has passed.
+    They are daemons, unlike those of `ThreadPoolExecutor`: otherwise a server that never answers would block an
+    interrupted program until all time-outs and retries have passed.
     """
 
     def __init__(self, client: Client, count: int) -> None:
@@ -432,13 +432,13 @@ class _Workers:
             thread.start()
 
     def submit(self, request: Request) -> Future[Reply]:
-        """Have a request asked when a thread is free."""
+        """Send a request when a thread is free."""
         future = Future[Reply]()
         self._queue.put((request, future))
         return future
 
     def stop(self, timeout: float | None = None) -> None:
-        """Ask nothing more, and wait for the calls under way: so many seconds, or as long as it takes (None)."""
+        """Stop new requests, and wait for calls in progress: for so many seconds, or without limit (None)."""
         self._stopping = True
         for _ in self._threads:
             self._queue.put(None)
@@ -459,12 +459,12 @@ class _Workers:
 
 
 class Answer(Record):
-    """What became of a request: a reply, or the error why there is none.
+    """The result of a request: a reply, or an error.
 
     Attributes:
-        request: as it was given.
-        reply: what the model said, or None.
-        error: why not, or None.
+        request: the original request.
+        reply: the model's reply, or None.
+        error: the error, or None.
     """
 
     request: Request
@@ -473,32 +473,31 @@ class Answer(Record):
 
 
 def ask_all(client: Client, requests: Iterable[Request], *, jobs: int = 8) -> Iterator[Answer]:
-    """Ask all, several at a time.
+    """Send all requests, several at a time.
 
-    Requests are taken as threads get free, at most `4 * jobs` ahead of the answer that is waited for, and so many
-    answers are held at most. When the caller stops early, or at Ctrl-C, calls under way are waited for, so that a cache
-    keeps what is paid, for 10 seconds.
+    Requests are taken as threads become free, at most `4 * jobs` ahead of the next answer, which also limits the stored
+    answers. If the caller stops early, or after Ctrl-C, it waits up to 10 seconds for calls in progress, so that a
+    cache stores the replies that are paid for.
 
     Args:
-        client: who is asked.
-        requests: any number; read as they are needed.
-        jobs: how many are asked at the same time, at least 1.
+        client: the client.
+        requests: any number; read lazily.
+        jobs: number of concurrent calls, at least 1.
 
     Yields:
-        One answer per request, in order. A request that fails is an answer too. One that failed in a way that may pass
-        is held back until a later request is answered otherwise, or there is none: when the server is down, none of
-        them becomes an answer, and whoever starts again asks them all.
+        One answer per request, in order. A failed request is an answer too. Retryable failures are delayed until a
+        later request has another result, or there is none: if the server is down, they do not become answers, and a
+        restart sends them all again.
 
     Raises:
-        ModelError: one that every further request would meet as well: a spending limit, a refused key, a server that is
-            down (10 requests in a row failed in a way that may pass). The answers before it were given out, but for
-            those that were held back.
+        ModelError: an error that every further request would have: a spending limit, a refused key, a server that is
+            down (10 retryable failures in a row). All earlier answers were yielded, except for the delayed ones.
         UsageError: `jobs` is below 1.
     """
     if jobs < 1:
         raise UsageError(f"{jobs} jobs are fewer than 1.")
     waiting = deque[tuple[Request, Future[Reply]]]()
-    pending = []  # failures that may pass, until it is clear that not every request meets them
+    pending = []  # retryable failures, until it is clear that not every request has them
     workers = _Workers(client, jobs)
     patience: float | None = None
 
@@ -534,7 +533,7 @@ def ask_all(client: Client, requests: Iterable[Request], *, jobs: int = 8) -> It
         while waiting:
             yield from next_answers()
         yield from pending
-    except (KeyboardInterrupt, GeneratorExit):  # Ctrl-C in the loop of the caller shows as its end alone
+    except (KeyboardInterrupt, GeneratorExit):  # Ctrl-C in the caller's loop arrives as GeneratorExit
         patience = _LAST_CALLS
         raise
     finally:

@@ -1,4 +1,4 @@
-"""Models behind a server that speaks OpenAI's API: chat and completion, at any address."""
+"""Models behind an OpenAI-compatible server: chat and completion, at any address."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from veriglot.signatures import digest, signature
 __all__ = []
 
 
-# What OpenAI-compatible servers answer, in the shapes that they really have, as a reply.
+# Replies from the answers of OpenAI-compatible servers, in their actual forms.
 
 
 _FINISH = {"content_filter": "filter", "eos": "stop", "stop_sequence": "stop", "max_tokens": "length", None: "unknown"}
@@ -25,7 +25,7 @@ _EXCERPT = 300
 
 
 def reply_of(answer: Any, parameters: dict[str, Any]) -> Reply:
-    """The first choice of an answer of either path; `parameters` is what was sent beside the text."""
+    """The first choice of an answer to either endpoint; `parameters` were sent besides the text."""
     if isinstance(answer, dict) and "error" in answer and not answer.get("choices"):
         error = answer["error"] if isinstance(answer["error"], dict) else {"message": answer["error"]}
         message, code = error.get("message"), error.get("code")
@@ -61,7 +61,7 @@ def _text_of(choice: dict[str, Any]) -> tuple[str, str | None, bool]:
         return _whole(choice["text"]), None, False
     message = choice["message"]
     content, refusal = message.get("content"), message.get("refusal")
-    if isinstance(content, list):  # in parts, as some gateways do
+    if isinstance(content, list):  # in parts, from some gateways
         content = "".join(part.get("text", "") for part in content)
     reasoning = message.get("reasoning_content") or message.get("reasoning") or None
     if content is None and refusal:
@@ -70,7 +70,7 @@ def _text_of(choice: dict[str, Any]) -> tuple[str, str | None, bool]:
 
 
 def _whole(text: str) -> str:
-    """The text with half surrogate pairs, which a cut can leave, as U+FFFD: no file can hold them."""
+    """The text with lone surrogates, from truncation, replaced by U+FFFD: files cannot store them."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -90,13 +90,13 @@ def _logprobs(given: Any) -> tuple[Token, ...] | None:
 
 
 def _alternatives(given: Any) -> tuple[tuple[str, float], ...]:
-    """The likeliest tokens of one place: a list of objects as of chat, or a mapping as of completion."""
+    """The most likely tokens at one position: a list of objects (chat), or a mapping (completion)."""
     listed = given.items() if isinstance(given, dict) else ((token["token"], token["logprob"]) for token in given or ())
     return tuple((_whole(text), float(value)) for text, value in listed)
 
 
-_FATAL = {*range(300, 400), 401, 402, 404, 405}  # 403 is not among them: moderation answers single requests with it
-_NO_SCHEMA = {400, 404, 415, 422, 501}  # what servers say of a response_format that they do not know
+_FATAL = {*range(300, 400), 401, 402, 404, 405}  # not 403, which moderation also uses for single requests
+_NO_SCHEMA = {400, 404, 415, 422, 501}  # statuses for an unknown response_format
 
 
 class _Server(StrictRecord):
@@ -105,25 +105,25 @@ class _Server(StrictRecord):
 
 
 class OpenAI(Client):
-    """Asks a server that speaks OpenAI's API: messages go to `chat/completions`, a prompt to `completions`.
+    """A client of an OpenAI-compatible server: messages go to `chat/completions`, a prompt to `completions`.
 
-    Each request carries an `Idempotency-Key`, so that a gateway that honours it bills a call once, even where this
-    process is killed between asking and keeping the reply.
+    Each request has an `Idempotency-Key`, so that a gateway that supports it bills a call once, even if this process is
+    killed between the call and storing the reply.
 
     Args:
         base_url: its address, with the version: `http://127.0.0.1:8000/v1`.
-        model: nothing hangs on it here; requests name their model. It is there so that all clients are opened alike.
-        key: the name of the environment variable that holds the key; None for servers that need none.
-        key_header: the header that it goes into.
-        server: the kind of server, as `servers.json` has them: which settings it knows, and by what names.
-        identity: what stands for the server in signatures and in the cache instead of its address, for one that moves.
-        revision: of the models, for signatures and cache: a new model under an old name needs a new one.
+        model: ignored, because requests name their model; it exists so that all clients have the same arguments.
+        key: the environment variable with the API key; None for servers without keys.
+        key_header: the header for the key.
+        server: the kind of server, from `servers.json`: which settings it supports, and their names there.
+        identity: replaces the address in signatures and in the cache, for a server whose address changes.
+        revision: of the models, for signatures and cache: change it when a new model gets an old name.
         headers: sent with every request.
         timeout: seconds for one attempt.
         retries, rate, longest_wait, backoff: as for `http.Session`.
 
     Raises:
-        UsageError: options that make no sense, or a variable that is not set.
+        UsageError: invalid options, or a variable that is not set.
         UnknownNameError: an unknown kind of server.
         MissingExtraError: the extra `llm` is not installed.
     """
@@ -165,16 +165,16 @@ class OpenAI(Client):
         self._schemas_refused = set[str]()
 
     def close(self) -> None:
-        """Let go of the connections; waits end."""
+        """Close the connections; waits end."""
         self._session.close()
 
     def ask(self, request: Request) -> Reply:
-        """Ask; where the server does not take the request's schema, it is asked for in words instead.
+        """Send a request; if the server does not support the schema, it is sent again with the schema as text.
 
         Raises:
-            ModelError: no reply. Statuses 3xx, 401, 402, 404 and 405 are fatal, and so is an address that no server can
-                be reached at (one whose certificate is not trusted, say): every other request would meet them too.
-            UsageError: a setting that the server does not have.
+            ModelError: no reply. Statuses 3xx, 401, 402, 404 and 405 are fatal, and so is an address where no server
+                can be reached (such as one with an untrusted certificate), because every other request would fail too.
+            UsageError: a setting that the server does not support.
         """
         if request.schema is None:
             return self._send(request)
@@ -190,7 +190,7 @@ class OpenAI(Client):
         try:
             reply = self._send(request.in_words())
         except ModelError as error:
-            raise refused or error from None  # the schema was not what the server minded
+            raise refused or error from None  # the schema was not the problem
         self._schemas_refused.add(schema)
         return msgspec.structs.replace(reply, settings={**reply.settings, "schema": "asked for in words"})
 

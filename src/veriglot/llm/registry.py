@@ -1,6 +1,6 @@
-"""Clients by name, with a cache that pays once and limits that stop cleanly.
+"""Clients by name, with a cache that avoids paying twice and spending limits.
 
-Third parties join by the entry point group `veriglot.llm`.
+Other packages add clients with the entry point group `veriglot.llm`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import msgspec
 
 from veriglot.errors import UsageError, VeriglotError
 from veriglot.llm.client import Client, ModelError, Reply, Request
-from veriglot.plugins import Entry, Table, packaged
+from veriglot.plugins import Entry, Registry, packaged
 from veriglot.storage.cache import Cache
 from veriglot.storage.checkpoint import Usage
 from veriglot.storage.files import Lock
 
 __all__ = ["CLIENTS", "Limits", "connect", "spent_in"]
 
-CLIENTS = Table("client", "veriglot.llm", packaged(__package__, "clients.toml", dict[str, Entry]))
+CLIENTS = Registry("client", "veriglot.llm", packaged(__package__, "clients.toml", dict[str, Entry]))
 
 
 def connect(name: str, *, cache: str | Path | None = None, limits: Limits | None = None, **options: Any) -> Client:
@@ -31,13 +31,13 @@ def connect(name: str, *, cache: str | Path | None = None, limits: Limits | None
     Args:
         name: a name of `CLIENTS`.
         cache: a folder for finished calls, so that none is paid for twice; None for no cache.
-        limits: what may be spent; calls that are in the cache cost nothing.
+        limits: spending limits; cached calls cost nothing.
         options: of the client; see its class.
 
     Raises:
-        UnknownNameError: no such client, or no such option; the error suggests the nearest.
+        UnknownNameError: no such client or option; the error suggests the most similar ones.
         MissingExtraError: its packages are not installed.
-        UsageError: an option that makes no sense, or one that is missing.
+        UsageError: an invalid or missing option.
     """
     client = CLIENTS.make(name, **options)
     if limits is not None:
@@ -45,30 +45,30 @@ def connect(name: str, *, cache: str | Path | None = None, limits: Limits | None
     return client if cache is None else Cached(client, cache)
 
 
-# Spending limits: calls and tokens, over all threads, that stop before the call that would pass them.
+# Spending limits: calls and tokens, over all threads; they stop before the call that would exceed them.
 
 
 _RAISE = "What is finished is kept: raise the limit and start again to go on."
 
 
 class Limits:
-    """What may be spent; share one object between clients that spend from the same purse.
+    """Spending limits; share one object between clients with a common budget.
 
-    A call first sets aside what it may cost (the estimated prompt and `max_tokens`), waits while calls under way hold
-    what it would need, and is refused when they have all ended and it still does not fit. From the first refusal on,
-    all are refused. Without `max_tokens` only the prompt can be set aside, and calls under way can pass the limit by
-    their replies.
+    A call first reserves what it may cost (the estimated prompt and `max_tokens`), waits while calls in progress
+    reserve what it needs, and is refused if it still does not fit when they have ended. After the first refusal, all
+    calls are refused. Without `max_tokens` only the prompt can be reserved, and replies to calls in progress can exceed
+    the limit.
 
     Args:
-        calls: the most calls; None for no bound.
-        tokens: the most tokens of prompts and replies together; None for no bound.
-        spent: what was spent before, such as `spent_in` the folder of a run that goes on.
+        calls: maximum calls; None for no limit.
+        tokens: maximum tokens of prompts and replies together; None for no limit.
+        spent: usage before, such as `spent_in` of a resumed run's folder.
 
     Attributes:
-        spent: what was spent so far, calls under way not counted.
+        spent: usage so far, without calls in progress.
 
     Raises:
-        UsageError: a limit below 0.
+        UsageError: a negative limit.
     """
 
     def __init__(self, calls: int | None = None, tokens: int | None = None, *, spent: Usage | None = None) -> None:
@@ -80,10 +80,11 @@ class Limits:
         self._changed = threading.Condition()
 
     def ask(self, client: Client, request: Request) -> Reply:
-        """Ask, if it may be paid for.
+        """Send a request, if it fits into the limits.
 
         Raises:
-            ModelError: it may not (fatal: what is finished is kept), or as the client raises, which costs nothing.
+            ModelError: it does not fit (fatal; finished calls are kept), or an error of the client, which costs
+                nothing.
         """
         ticket = self._hold(request.tokens + (request.settings.max_tokens or 0))
         try:
@@ -113,7 +114,7 @@ class Limits:
                     self._changed.wait()
 
     def _lacking(self, cost: int) -> str:
-        """Why a call of this cost cannot start now; empty where it can."""
+        """Why a call of this cost cannot start now; empty if it can."""
         if self.calls is not None and self.spent.calls + len(self._reserved) >= self.calls:
             return f"The limit of {self.calls:,} calls is reached ({self.spent.calls:,} made)"
         after = self.spent.tokens + sum(self._reserved.values()) + cost
@@ -125,8 +126,8 @@ class Limits:
         return ""
 
 
-class _Around(Client):
-    """A client that asks another one."""
+class _ClientWrapper(Client):
+    """Base class of a client that wraps another one."""
 
     def __init__(self, client: Client) -> None:
         self.name, self.signature, self._client = client.name, client.signature, client
@@ -136,10 +137,10 @@ class _Around(Client):
         self._client.close()
 
 
-class Limited(_Around):
-    """A client that spends within limits.
+class Limited(_ClientWrapper):
+    """A client with spending limits.
 
-    Put it inside `Cached`, not around it: what is in the cache costs nothing.
+    Wrap it in `Cached`, not the other way round, because cached calls cost nothing.
     """
 
     def __init__(self, client: Client, limits: Limits) -> None:
@@ -147,16 +148,16 @@ class Limited(_Around):
         self.limits = limits
 
     def ask(self, request: Request) -> Reply:
-        """As the client, and an error where the limit is reached."""
+        """As the client, and an error if the limit is reached."""
         return self.limits.ask(self._client, request)
 
 
-# Finished calls in one SQLite file, for several threads and processes at once.
+# Cache of finished calls in one SQLite file, for several threads and processes.
 
 
 _SUMS = "SELECT count(*), coalesce(sum(tokens_in), 0), coalesce(sum(tokens_out), 0) FROM replies"
 _DECODER = msgspec.json.Decoder(Reply)
-_CLAIM = 3  # hexadecimal digits of a key that name its lock: one in 4,096 of other calls is waited for too
+_CLAIM = 3  # hexadecimal digits of a key in its lock's name: a call also waits for one in 4,096 of the others
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS replies (
@@ -169,20 +170,20 @@ CREATE TABLE IF NOT EXISTS replies (
 """
 
 
-# A client that never asks the same twice: finished calls are kept, calls under way are shared.
+# A client that never sends the same call twice: finished calls are cached, calls in progress are shared.
 
 
-class Cached(_Around):
-    """Answers from a folder of finished calls, and asks the client only what is not there.
+class Cached(_ClientWrapper):
+    """Answers from a folder of cached calls, and sends only calls that are not in it.
 
-    A call is known by the client's signature and the whole request (`Request.key`), so that another model, setting,
-    seed or server is another call. The reply is in the folder before `ask` returns: a process that is killed at any
-    moment pays again for nothing that it had received. Several threads, clients and processes may use one folder; a
-    call that one of them has under way is waited for by the others. Failures are not kept.
+    A call is identified by the client's signature and the whole request (`Request.key`), so that another model,
+    setting, seed or server is another call. The reply is in the folder before `ask` returns: a killed process never
+    pays again for a reply that it had received. Several threads, clients and processes may use one folder; if one of
+    them has a call in progress, the others wait for it. Failures are not cached.
 
     Args:
-        client: who is asked.
-        folder: where finished calls are kept; made if it is not there. It belongs on a local disk.
+        client: the client.
+        folder: the cache; created if it does not exist. It should be on a local disk.
 
     Raises:
         VeriglotError: the folder cannot be used.
@@ -194,7 +195,7 @@ class Cached(_Around):
         self._calls = _open_calls(self._folder)
 
     def ask(self, request: Request) -> Reply:
-        """The kept reply, or the client's, kept from now on.
+        """The cached reply, or the client's, which is then cached.
 
         Raises:
             ModelError: as the client.
@@ -203,10 +204,10 @@ class Cached(_Around):
         key = request.key(self.signature)
         reply = self._read(key)
         if reply is None:
-            with self._calls.guarded():  # the right to ask, over threads and processes; keys that begin alike share one
+            with self._calls.guarded():  # one thread or process per key; keys with the same beginning share a lock
                 claim = Lock(self._folder / "claims" / key[:_CLAIM], waiting=lambda: None)
             with claim:
-                reply = self._read(key)  # another may have kept it while we waited for our turn
+                reply = self._read(key)  # another thread may have stored it while we waited
                 if reply is None:
                     reply = self._client.ask(request)
                     cost, blob = reply.usage(request), zlib.compress(msgspec.json.encode(reply), 6)
@@ -228,7 +229,7 @@ class Cached(_Around):
 
 
 def spent_in(folder: Path) -> Usage:
-    """What all calls that a folder of finished calls keeps cost.
+    """Usage of all calls in a cache folder.
 
     Raises:
         VeriglotError: the folder cannot be used.
@@ -241,10 +242,10 @@ def spent_in(folder: Path) -> Usage:
 
 
 def _open_calls(folder: Path) -> Cache:
-    """Replies by key."""
+    """The table of replies by key."""
     try:
-        with Lock(folder / "calls", waiting=lambda: None):  # switching the journal's mode wants the file for itself
-            # Durable, as a reply costs more than waiting for the disk.
+        with Lock(folder / "calls", waiting=lambda: None):  # changing the journal mode needs exclusive access
+            # Durable, because a reply costs more than waiting for the disk.
             return Cache(folder / "calls.sqlite", _TABLE, error=partial(_unusable, folder), durable=True)
     except OSError as error:
         raise _unusable(folder, str(error)) from error

@@ -1,4 +1,4 @@
-"""A client that replies by rules, the same to the same request: for tests, and to rehearse a study without a model."""
+"""A client that replies by rules, deterministically: for tests, and to rehearse a study without a model."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _EXCERPT = 120
 
 
 class Rule(StrictRecord, omit_defaults=True):
-    """When to say what. The first rule that fits a request is followed.
+    """A reply rule. The first rule that matches a request is used.
 
     Attributes:
-        match: a regular expression that is searched in all that is sent, line breaks included; None fits everything.
-        model: a regular expression that the whole name of the model has to match; None fits every model.
-        reply: what is said; of several, the one that the seed points at (`seed` modulo their number; no seed is 0).
+        match: a regular expression that is searched in the whole input, line breaks included; None matches everything.
+        model: a regular expression that must match the whole name of the model; None matches every model.
+        reply: the reply; one of several is chosen by the seed (`seed` modulo their number; without a seed 0).
             `\\1` and `\\g<name>` stand for groups of `match`, and `{model}` and `{seed}` for those of the request.
         finish: why the reply ended.
         error: fail with this message instead.
-        retryable: whether that error may pass.
+        retryable: whether that error is retryable.
         delay: seconds before the reply.
     """
 
@@ -61,19 +61,19 @@ class Rule(StrictRecord, omit_defaults=True):
 
     @property
     def replies(self) -> tuple[str, ...]:
-        """What may be said."""
+        """The possible replies."""
         return (self.reply,) if isinstance(self.reply, str) else self.reply
 
 
 class Scripted(Client):
-    """Replies by rules. Tokens are words between blanks, and `max_tokens` cuts after so many of them.
+    """Replies by rules. Tokens are words between spaces, and `max_tokens` truncates after so many of them.
 
     Args:
         rules: a file (`.json` or `.toml`, with a list `rules`), or the rules themselves, as records or dictionaries.
-        model: nothing hangs on it here; it is there so that all clients are opened alike.
+        model: ignored; it exists so that all clients have the same arguments.
 
     Raises:
-        InputError: the file cannot be read, or a rule makes no sense; the message says which.
+        InputError: the file cannot be read, or a rule is invalid; the message says which.
     """
 
     name = "scripted"
@@ -90,10 +90,10 @@ class Scripted(Client):
         )
 
     def ask(self, request: Request) -> Reply:
-        """Reply as the first rule has it that fits.
+        """Reply by the first matching rule.
 
         Raises:
-            ModelError: no rule fits, or the rule says to fail.
+            ModelError: no rule matches, or the rule says to fail.
         """
         for rule in self._rules:
             if rule.model is not None and not re.fullmatch(rule.model, request.model):

@@ -1,4 +1,4 @@
-"""A model in this process, by the transformers library."""
+"""A model in this process, with the transformers library."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _UNUSABLE = ("frequency_penalty", "presence_penalty")  # generate() has neither
 
 
 class Local(Client):
-    """Asks a causal language model that runs here. One request at a time: many users want a server.
+    """A causal language model in this process. One request at a time; use a server for many users.
 
-    Settings that are None are the model's own generation configuration. Log probabilities are those of the model before
-    temperature and the like. The random numbers of a request hang on its seed alone, so the same request gives the
-    same reply on the same machine and versions, in whatever order it is asked.
+    Settings that are None come from the model's own generation configuration. Log probabilities are those before
+    temperature and other processing. Random numbers depend only on the request's seed, so the same request gives the
+    same reply on the same machine and versions, in any order.
 
     Args:
         model: a folder, a model of the registry, or a name on the hub.
         revision: of a model on the hub.
-        device: where it runs, such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
+        device: such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
         dtype: such as `float32` or `bfloat16`; `auto` for that of the file.
-        trust_remote_code: run code that comes with the model.
-        options: further arguments of `from_pretrained`, such as `{"gguf_file": "..."}` or a quantisation; values that
-            JSON can hold.
+        trust_remote_code: run code of the model's repository.
+        options: further arguments of `from_pretrained`, such as `{"gguf_file": "..."}` or a quantisation; as JSON
+            values.
 
     Raises:
         WeightsError: the model cannot be loaded.
@@ -74,12 +74,12 @@ class Local(Client):
         )
 
     def ask(self, request: Request) -> Reply:
-        """Generate one reply; a schema is asked for in words.
+        """Generate one reply; a schema is added to the prompt as text.
 
         Raises:
-            ModelError: a prompt that is longer than the model's context, a chat with a model that has no chat
-                template, or a failure of the library.
-            UsageError: a request for another model, or settings that the library does not have.
+            ModelError: a prompt longer than the model's context, a chat with a model without chat template, or a
+                failure of the library.
+            UsageError: a request for another model, or settings that the library does not support.
         """
         if request.model != self.model:
             raise UsageError(
@@ -92,7 +92,7 @@ class Local(Client):
             generation = self._configuration(asked.settings, ids.shape[1])
             try:
                 return self._generate(asked, ids, generation)
-            except (RuntimeError, ValueError) as error:  # out of memory, or settings that exclude each other
+            except (RuntimeError, ValueError) as error:  # out of memory, or settings that conflict
                 raise ModelError(f"{self.model} failed: {first_line(error)}", "Change the settings.") from error
 
     def _encode(self, request: Request) -> torch.Tensor:
@@ -108,17 +108,17 @@ class Local(Client):
             turns = [{"role": message.role, "content": message.content} for message in request.messages]
             try:
                 text = self._tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
-            except Exception as error:  # templates are programs of their authors: they raise what they like
+            except Exception as error:  # templates are programs, which raise any exception
                 raise ModelError(
                     f"The chat template of {self.model} refuses the messages: {first_line(error)}"
                 ) from error
-            # The template has written the special tokens already.
+            # The template has already added the special tokens.
             ids = self._tokenizer(text, return_tensors="pt", add_special_tokens=False)["input_ids"]
         moved: torch.Tensor = ids.to(self._device)
         return moved
 
     def _configuration(self, settings: Settings, prompt: int) -> transformers.GenerationConfig:
-        """The model's own configuration with the settings over it."""
+        """The model's own configuration, updated with the settings."""
         given = settings.given()
         for name in _UNUSABLE:
             if given.pop(name, 0):
@@ -129,7 +129,7 @@ class Local(Client):
             del given["temperature"]
             given["do_sample"] = False
         elif "do_sample" not in given and given.keys() & {"temperature", "top_p", "top_k", "min_p", "typical_p"}:
-            given["do_sample"] = True  # as servers do: whoever names how to draw wants to draw
+            given["do_sample"] = True  # as servers do, if a sampling setting is given
         if given.get("top_k", 1) < 0:
             given["top_k"] = 0
         generation = transformers.GenerationConfig.from_dict(self._model.generation_config.to_dict())
@@ -147,7 +147,7 @@ class Local(Client):
         return generation
 
     def _room(self, wanted: int | None, prompt: int) -> int:
-        """How many tokens can be generated; the context bounds them where it is known."""
+        """Maximum number of new tokens, limited by the context if it is known."""
         context = getattr(self._model.config, "max_position_embeddings", None)
         room = context - prompt if context else None
         if room is not None and room < 1:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from veriglot.errors import UsageError, needing
+from veriglot.errors import UsageError, requires_extra
 from veriglot.metrics.estimate import ClusteredEstimate, Resampling, estimated, mean_of_draws, stream, too_few
 from veriglot.metrics.scores import ratio
 from veriglot.metrics.spans import MATCHES, unit_marks
@@ -112,7 +112,7 @@ def disorder(annotators: Sequence[AnnotatorSpans]) -> float:
 
 
 def _scipy(name: str) -> Any:
-    with needing("Gamma", "stats"):
+    with requires_extra("Gamma", "stats"):
         return import_module(f"scipy.{name}")
 
 

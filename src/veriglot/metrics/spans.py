@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from veriglot.errors import InputError, UnknownNameError, UsageError, needing
+from veriglot.errors import InputError, UnknownNameError, UsageError, requires_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -86,7 +86,7 @@ def char_bounds(text: str, language: str | None = None) -> Bounds:  # noqa: ARG0
 
 @lru_cache(8)
 def _tokenizer(name: str) -> Any:
-    with needing(f"The unit {_PREFIX}{name}", "hf"):
+    with requires_extra(f"The unit {_PREFIX}{name}", "hf"):
         from tokenizers import Tokenizer
     path = Path(name)
     if path.is_dir():

@@ -1,1 +1,1 @@
-"""Stages over records: the local engine, the outputs it makes, and how they resume."""
+"""Processing of records: the local engine, its outputs, and how they resume."""

@@ -1,16 +1,16 @@
-"""Packages that cannot live beside ours: each in a Python environment of its own, spoken to over a pipe.
+"""Packages that conflict with ours: each runs in a Python environment of its own, connected by a pipe.
 
 `companion_engines.py` runs on the other side and imports nothing of Veriglot. The protocol, version 1, is one JSON
-object a line in UTF-8, over standard input and output; what a package prints goes to standard error:
+object per line in UTF-8, over standard input and output; a package's own output goes to standard error:
 
     engine    {"type": "hello", "protocol": 1, "packages": {name: version}}
     Veriglot  {"type": "open", "options": {...}}
-    engine    {"type": "ready", "about": {...}} or {"type": "refused", "message", "remedy"}, and it leaves
+    engine    {"type": "ready", "about": {...}} or {"type": "refused", "message", "remedy"}, and it exits
     Veriglot  {"type": "batch", "id", "rows": [{...}]}, any number of times
     engine    {"type": "results", "id", "rows": [{"value", "parts", "details"} or {"error", "status"}]}, in order
 
-The engine leaves when its input ends. A batch that raises is tried row by row. Where the process dies or takes too
-long, another is started and the batch halved until the row that does it stands alone: that one is `failed`.
+The engine exits when its input ends. After an exception, a batch is retried row by row. If the process dies or times
+out, a new one is started and the batch is halved until the failing row is alone: this row is `failed`.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ __all__ = ["Answer", "Companion", "python_of"]
 
 PROTOCOL = 1
 _ENGINES = Path(__file__).with_name("companion_engines.py")
-_KEPT_LINES = 20  # of standard error, for the message
-_LONGEST_LINE = 400  # code points of them
-_PATIENCE = 5.0  # seconds until a process that was asked to leave is killed
-_ROWS = 64  # of a batch: what a time-out or a crash may cost
+_KEPT_LINES = 20  # last lines of standard error, for the message
+_LONGEST_LINE = 400  # maximum code points of each
+_PATIENCE = 5.0  # seconds until a process that should exit is killed
+_ROWS = 64  # maximum rows of a batch, which a time-out or a crash costs
 
 
 class _GoneError(Exception):
-    """The process ended, or was given up on, before it answered."""
+    """The process ended, or was abandoned, before it answered."""
 
 
 class _Environment(Record):
-    """An environment of `environments.json`: what pip installs call by call, on which Python, and why not here."""
+    """An environment of `environments.json`: arguments of each pip call, Python version, and the reason for it."""
 
     steps: tuple[tuple[str, ...], ...]
     python: str
@@ -61,7 +61,7 @@ class _Environment(Record):
 
 
 def environments() -> dict[str, _Environment]:
-    """The environments that our engines need, by name."""
+    """The environments of our engines, by name."""
     return packaged("veriglot.pipeline", "environments.json", dict[str, _Environment])
 
 
@@ -70,11 +70,11 @@ def python_of(name: str, python: str | Path | None = None) -> Path:
 
     Args:
         name: `comet`, `laser` or `sonar`.
-        python: an interpreter, or the folder of an environment; goes before the setting `VERIGLOT_ENV_<NAME>`, which
-            goes before the folder in this user's cache.
+        python: an interpreter, or the folder of an environment; takes precedence over the setting
+            `VERIGLOT_ENV_<NAME>`, and this over the folder in the user's cache.
 
     Raises:
-        UsageError: none of them is there; the remedy gives the commands.
+        UsageError: none of them exists; the remedy has the commands.
     """
     from platformdirs import user_cache_path
 
@@ -83,14 +83,14 @@ def python_of(name: str, python: str | Path | None = None) -> Path:
     folder = Path(asked).expanduser() if asked else standard
     for path in (folder, folder / "bin" / "python", folder / "Scripts" / "python.exe"):
         if path.is_file():
-            return path.absolute()  # not resolved: a link into an environment is what makes it that environment
+            return path.absolute()  # not resolved: the link into the environment selects the environment
     if on_path := shutil.which(str(asked)) if asked else None:
         return Path(on_path)
     raise UsageError(f"There is no Python environment {name!r} at {folder}.", instructions(name, standard))
 
 
 def instructions(name: str, folder: Path) -> str:
-    """The commands that make an environment, and how to name it where it lies elsewhere."""
+    """The commands that create an environment, and the setting for one in another folder."""
     known = environments()[name]
     python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     calls = [f"python3 -m venv '{folder}'"]
@@ -106,14 +106,14 @@ def _variable(name: str) -> str:
 
 
 class Answer(Record):
-    """What came of one row: a number, or an error.
+    """The result of one row: a number, or an error.
 
     Attributes:
-        value: a finite number; None with an error.
+        value: a finite number; None after an error.
         parts: further numbers, by name.
-        details: what else the engine gives, such as error spans.
+        details: other results of the engine, such as error spans.
         error: why there is no value.
-        status: with an error, the status that the row ends in: `failed`, `too_long` or `unsupported_language`.
+        status: status of a row with an error: `failed`, `too_long` or `unsupported_language`.
     """
 
     value: float | None = None
@@ -124,7 +124,7 @@ class Answer(Record):
 
 
 class _Tagged(Record, tag_field="type", tag=lambda name: name.strip("_").lower()):
-    """What an engine says; its type is the name of the record."""
+    """A message of an engine; its type is the name of the record."""
 
 
 class _Hello(_Tagged):
@@ -150,23 +150,23 @@ _Message = _Hello | _Ready | _Refused | _Results
 
 
 class Companion:
-    """An engine in a Python environment of its own: started at once, and again where it died.
+    """An engine in its own Python environment: started immediately, and restarted if it dies.
 
-    One batch at a time: threads that share it wait for each other.
+    It processes one batch at a time: threads that share it wait for each other.
 
     Args:
         python: the interpreter.
         engine: the engine's file, or the name of one of ours (`comet`).
-        options: what the engine's constructor is given; values that JSON can hold.
+        options: arguments of the engine's constructor, as JSON values.
         start_timeout: seconds for starting and for loading the model.
         timeout: seconds for a batch of 64 rows.
 
     Attributes:
-        packages: versions of what the engine stands on, by name.
-        about: what the engine says of its model.
+        packages: versions of the engine's packages, by name.
+        about: the engine's description of its model.
 
     Raises:
-        VeriglotError: the process does not start, or not in time, or speaks another protocol.
+        VeriglotError: the process does not start, or not in time, or has another protocol version.
         WeightsError: the engine cannot load the model; the message is the engine's.
     """
 
@@ -188,9 +188,9 @@ class Companion:
         self._start()
 
     def ask(self, rows: Sequence[dict[str, Any]]) -> list[Answer]:
-        """One answer a row, in order; equal rows are asked once.
+        """One answer per row, in order; equal rows are processed once.
 
-        A row over which the process dies twice is `failed`, and says how.
+        A row that kills the process twice is `failed`, with the reason.
         """
         keys = [msgspec.json.encode(row, order="sorted") for row in rows]
         distinct = dict(zip(keys, rows, strict=True))
@@ -203,7 +203,7 @@ class Companion:
         return [by_key[key] for key in keys]
 
     def close(self) -> None:
-        """Have the process leave; the next batch starts another."""
+        """Stop the process; the next batch starts a new one."""
         if self._process is not None:
             self._process.close()
             self._process = None
@@ -247,11 +247,11 @@ class Companion:
                 process.close()
                 raise _GoneError("its answer does not match the request")
             return [_checked(row) for row in results.rows]
-        except VeriglotError as error:  # it started before, and now it does not
+        except VeriglotError as error:  # it started before, and does not now
             return [Answer(error=error.message) for _ in rows]
         except _GoneError as gone:
             self._process = None
-            if len(rows) > 1:  # halve until the row stands alone that kills it
+            if len(rows) > 1:  # halve until the failing row is alone
                 middle = len(rows) // 2
                 return [*self._ask(rows[:middle]), *self._ask(rows[middle:])]
             if deaths:
@@ -268,12 +268,12 @@ def _checked(row: Answer) -> Answer:
 
 
 class _Process:
-    """The other end of the pipe. Its methods raise `_GoneError`, and close it, where it ends or breaks the protocol."""
+    """The other end of the pipe. If it ends or breaks the protocol, methods close it and raise `_GoneError`."""
 
     def __init__(self, command: list[str]) -> None:
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._errors = deque[bytes](maxlen=_KEPT_LINES)
-        # Our own path is not theirs: what is installed beside us must not be found there.
+        # Our own path is not set there: the packages beside us must not be importable.
         variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
         try:
             self._process = subprocess.Popen(  # noqa: S603  # the interpreter and the engine are the user's own choice
@@ -282,14 +282,14 @@ class _Process:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env={**variables, "PYTHONIOENCODING": "utf-8"},
-                start_new_session=True,  # Ctrl-C is for us to decide about
+                start_new_session=True,  # Ctrl-C is handled by us
             )
         except OSError as error:
             raise VeriglotError(
                 f"{command[0]} cannot be run: {error.strerror}.", "Give the Python of the environment."
             ) from error
         self.close = weakref.finalize(self, _leave, self._process)
-        # Standard error has to be read, or the process would stop when its pipe is full.
+        # Standard error must be read, or the process blocks when its pipe is full.
         pipes = (self._process.stdout, self._lines.put), (self._process.stderr, self._errors.append)
         for pipe in pipes:
             threading.Thread(target=_read, args=pipe, daemon=True).start()
@@ -324,7 +324,7 @@ class _Process:
         return _GoneError(reason)
 
     def _ending(self) -> str:
-        """How the process ended; it is given a moment to do so."""
+        """How the process ended; waits a moment for it."""
         try:
             code = self._process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
@@ -333,7 +333,7 @@ class _Process:
 
 
 def _read(pipe: IO[bytes], keep: Callable[[bytes], object]) -> None:
-    """Keep the lines of a pipe, and an empty one at its end."""
+    """Collect the lines of a pipe, and an empty one at its end."""
     with pipe as lines:
         for line in lines:
             keep(line)
@@ -341,9 +341,9 @@ def _read(pipe: IO[bytes], keep: Callable[[bytes], object]) -> None:
 
 
 def _leave(process: subprocess.Popen[bytes]) -> None:
-    """End of its input; a kill where that is not understood, or where it is busy."""
+    """Close its input; kill it if it does not exit."""
     if process.stdin is not None and not process.stdin.closed:
-        with suppress(OSError):  # what was still to be sent has no reader
+        with suppress(OSError):  # nobody reads unsent data
             process.stdin.close()
     try:
         process.wait(0.2)

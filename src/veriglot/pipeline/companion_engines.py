@@ -2,10 +2,9 @@
 
     python companion_engines.py ENGINE
 
-ENGINE is `comet`, `laser` or `sonar`, or a Python file with a class `Engine`: `packages`, a tuple of the names whose
-versions are told; a constructor that takes the options and may raise `Exception`; `about`, a dictionary; and
-`run(rows)`, which gives for each row a dictionary with `value` (and `parts`, `details`), or with `error` (and
-`status`).
+ENGINE is `comet`, `laser` or `sonar`, or a Python file with a class `Engine`. Its `packages` is a tuple of names whose
+versions are reported; the constructor takes the options and may raise `Exception`; `about` is a dictionary; `run(rows)`
+returns for each row a dictionary with `value` (and `parts`, `details`), or with `error` (and `status`).
 """
 
 from __future__ import annotations
@@ -38,11 +37,10 @@ class _UnusableModelError(Exception):
 class Comet:
     """COMET models by their own package, unbabel-comet: COMET-QE, CometKiwi, XCOMET.
 
-    A row is `{"source", "response"}` and may have `reference`; its value is the model's score. Of a model that marks
-    errors, `details` holds `tokens`: `[start, end, p_error, severity]` of every token of the response, with code
-    points, the probability that it is in an error of any severity, and the severity that is likeliest (empty where none
-    is). The published decoding drops a marked stretch that runs to the end of the translation; from the tokens it is
-    seen.
+    A row is `{"source", "response"}` and may have `reference`; its value is the model's score. If a model marks errors,
+    `details` has `tokens`: `[start, end, p_error, severity]` of every token of the response, with code points, the
+    probability of an error of any severity, and the most likely severity (empty for no error). The published decoding
+    loses a marked stretch that runs to the end of the translation; the tokens show it.
     """
 
     packages = ("unbabel-comet", "torch", "transformers")
@@ -70,14 +68,14 @@ class Comet:
                 "Take a model of quality estimation: wmt20-comet-qe-da, a CometKiwi or an XCOMET.",
             )
         self._network = network.to(self._device).eval()
-        self._joined = hasattr(network, "word_level")  # one sequence of translation and source
+        self._joined = hasattr(network, "word_level")  # translation and source in one sequence
         self._marks = bool(getattr(network, "word_level", False))
         self._seen: list[Any] = []
         if self._marks:
             decode = self._network.decode
 
             def listening(probabilities: Any, ids: Any, offsets: Any) -> Any:
-                """Keep the probabilities of the tokens that the model decodes its spans from."""
+                """Store the probabilities of the tokens from which the model decodes its spans."""
                 self._seen[:] = [probabilities, offsets]
                 return decode(probabilities, ids, offsets)
 
@@ -92,7 +90,7 @@ class Comet:
         }
 
     def run(self, rows: Rows) -> Rows:
-        """One answer a row. A pair that the model would cut off is not scored."""
+        """One answer per row. A pair that the model would truncate is not scored."""
         lengths = [self._length(row) for row in rows]
         answers: Rows = [{} for _ in rows]
         fits = []
@@ -131,7 +129,7 @@ class Comet:
         for row, bounds in zip(probabilities.float().cpu(), offsets):
             tokens = []
             for chances, (start, end) in zip(row.tolist(), bounds):
-                if end <= start:  # special tokens stand nowhere
+                if end <= start:  # special tokens have no range
                     continue
                 label = names[max(range(len(chances)), key=chances.__getitem__)]
                 error = min(1.0, max(0.0, 1.0 - chances[0]))
@@ -140,7 +138,7 @@ class Comet:
         return rows
 
     def _length(self, row: Row) -> tuple[int, int]:
-        """Tokens of a row, special ones included, and how many the model takes before it cuts."""
+        """Number of tokens of a row, with special ones, and the model's maximum before truncation."""
         encoder = self._network.encoder
         tokenizer, room = encoder.tokenizer, encoder.max_positions - 2
         source = len(tokenizer(row["source"], truncation=False, verbose=False)["input_ids"])
@@ -212,7 +210,7 @@ def _loaded(file: Path, encoder: str | None, offline: bool) -> Any:
 
 
 class Laser:
-    """LASER2 and LASER3 by their own package, laser_encoders: cosine of source and translation, between -1 and 1."""
+    """LASER2 and LASER3 by their own package, laser_encoders: cosine of source and translation, in [-1, 1]."""
 
     packages = ("laser_encoders", "fairseq", "torch")
 
@@ -232,7 +230,7 @@ class Laser:
         self.about = {"encoder": encoder, "source_encoder": source_encoder or encoder}
 
     def run(self, rows: Rows) -> Rows:
-        """One cosine a row."""
+        """One cosine per row."""
         import numpy as np
 
         vectors = {
@@ -248,7 +246,7 @@ class Laser:
 
 def _encoder(folder: Path, name: str, device: str | None) -> Any:
     weights, pieces, words = (folder / (name + suffix) for suffix in (".pt", ".spm", ".cvocab"))
-    pieces = pieces if pieces.is_file() else folder / "laser2.spm"  # LASER3 languages without their own share it
+    pieces = pieces if pieces.is_file() else folder / "laser2.spm"  # shared by LASER3 languages without their own
     words = words if words.is_file() else folder / "laser2.cvocab"
     for file in (weights, pieces):
         if not file.is_file():
@@ -260,7 +258,7 @@ def _encoder(folder: Path, name: str, device: str | None) -> Any:
     from laser_encoders.models import SentenceEncoder
 
     load = torch.load
-    # The files hold their dictionary beside the weights; newer versions of torch load weights alone unless told.
+    # The files have a pickled dictionary beside the weights, which newer versions of torch refuse by default.
     torch.load = lambda *given, **named: load(*given, **{**named, "weights_only": False, "map_location": "cpu"})
     try:
         return SentenceEncoder(
@@ -274,7 +272,7 @@ class Sonar:
     """BLASER 2.0 QE by its own package, sonar-space: a small network on SONAR embeddings of source and translation.
 
     A row is `{"source", "response", "source_language", "language"}`, languages as FLORES-200 codes (`deu_Latn`); its
-    value is the score, by its authors' scale 1 to 5.
+    value is the score, from 1 to 5 according to its authors.
     """
 
     packages = ("sonar-space", "fairseq2", "torch")
@@ -306,7 +304,7 @@ class Sonar:
         self.about = {"encoder": encoder, "device": self._device.type}
 
     def run(self, rows: Rows) -> Rows:
-        """One score a row."""
+        """One score per row."""
         source = self._embedded([(row["source"], row["source_language"]) for row in rows])
         response = self._embedded([(row["response"], row["language"]) for row in rows])
         with self._torch.inference_mode():
@@ -314,7 +312,7 @@ class Sonar:
         return [{"value": score} for score in scores]
 
     def _embedded(self, texts: list[tuple[str, str]]) -> Any:
-        """One vector a text; a call takes texts of one language."""
+        """One vector per text; the encoder takes texts of one language at a time."""
         vectors: list[Any] = [None for _ in texts]
         for language in sorted({language for _, language in texts}):
             places = [index for index, (_, text_language) in enumerate(texts) if text_language == language]
@@ -355,7 +353,7 @@ ENGINES = {"comet": Comet, "laser": Laser, "sonar": Sonar}
 
 
 def main(path: str) -> int:
-    """Answer until the input ends. Standard output is the pipe: whatever else is printed goes to standard error."""
+    """Answer until the input ends. Standard output is the pipe: all other output goes to standard error."""
     pipe = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
     os.dup2(2, 1)
     engine_class = ENGINES.get(path) or _engine_class(path)
@@ -365,7 +363,7 @@ def main(path: str) -> int:
         "packages": {name: _version(name) for name in getattr(engine_class, "packages", ())},
     }
     _say(pipe, hello)
-    with open(0, "rb", closefd=False) as commands:  # bytes: the terminal's encoding is not ours
+    with open(0, "rb", closefd=False) as commands:  # bytes: independent of the terminal's encoding
         opened = json.loads(commands.readline() or b"null")
         if opened is None:
             return 0
@@ -374,7 +372,7 @@ def main(path: str) -> int:
         except Exception as error:
             traceback.print_exc()
             remedy = getattr(error, "remedy", "")
-            message = str(error) if remedy else _words(error)  # with a remedy it was meant for whoever reads it
+            message = str(error) if remedy else _words(error)  # an error with a remedy has a message for users
             _say(pipe, {"type": "refused", "message": message, "remedy": remedy})
             return 1
         _say(pipe, {"type": "ready", "about": getattr(engine, "about", {})})
@@ -385,7 +383,7 @@ def main(path: str) -> int:
 
 
 def _run(engine: Any, rows: Rows) -> Rows:
-    """One answer a row; where the batch as a whole fails, row by row, so that one row costs no other its answer."""
+    """One answer per row; after an exception for the batch, row by row, so that only failing rows have no answer."""
     try:
         results = list(engine.run(rows))
         if len(results) != len(rows):
@@ -399,7 +397,7 @@ def _run(engine: Any, rows: Rows) -> Rows:
 
 
 def _checked(answer: Row) -> Row:
-    """The answer, if JSON can hold it; not a number is no answer."""
+    """The answer, if JSON can represent it; NaN is not an answer."""
     try:
         json.dumps(answer, allow_nan=False)
     except (TypeError, ValueError) as error:

@@ -1,7 +1,7 @@
-"""The local engine: batches, rows judged in this process or over all cores, and jobs that write outputs.
+"""The local engine: batches, rows judged in this process or on all cores, and jobs that write outputs.
 
-Order out is order in, and the predictions are the same, for any number of processes and any batch size. Memory is
-bounded: rows are read only as fast as predictions are taken.
+The output order is the input order, and predictions do not depend on the number of processes or the batch size. Memory
+is bounded: rows are read only as fast as predictions are consumed.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ __all__ = [
 P = TypeVar("P")
 R = TypeVar("R")
 
-_BATCHES_AHEAD = 4  # per process: enough that one slow batch at the head does not stop the others
-_GROWTH = 8  # of a batch for a cluster: a call costs a millisecond, but few rows have to reach every worker
-_BATCH_CODE_POINTS = 2_000_000  # at which a batch is closed early, so that long rows do not multiply in memory
-_DEATHS_AT_START = 3  # in a row, no worker becoming ready between them: the fault is not in the samples
+_BATCHES_AHEAD = 4  # per process: enough that one slow batch at the front does not stop the others
+_GROWTH = 8  # factor for batches on a cluster: a call costs a millisecond, but every worker needs some of few rows
+_BATCH_CODE_POINTS = 2_000_000  # closes a batch early, so that long rows do not add up in memory
+_DEATHS_AT_START = 3  # in a row, without any worker becoming ready: the samples are not the cause
 _PREDICTIONS = msgspec.json.Decoder(Prediction)
-_GONE = (EOFError, OSError)  # a pipe whose other end is gone, or broke off within a message
+_GONE = (EOFError, OSError)  # a pipe whose other end is closed, or closed within a message
 
-# Each process has one core: numerical libraries that start a thread per core would only stand in each other's way.
+# Each process has one core: numerical libraries with a thread per core would slow each other down.
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass
 class _Batch(Generic[P]):
-    """Consecutive rows, the samples among them, and the predictions (or scores) as they come in."""
+    """Consecutive rows, the samples among them, and the predictions (or scores) as they arrive."""
 
     rows: list[Sample | P] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
@@ -76,7 +76,7 @@ class _Batch(Generic[P]):
             self.code_points += len(row.response) + sum(len(passage.text) for passage in row.evidence)
 
     def answered(self) -> Iterator[tuple[Sample | P, Any]]:
-        """The rows in order; a row that passes through comes with None."""
+        """The rows in order; rows that are not samples have None."""
         predictions = iter(self.predictions)
         for row in self.rows:
             yield row, next(predictions) if isinstance(row, Sample) else None
@@ -84,7 +84,7 @@ class _Batch(Generic[P]):
 
 @dataclass(frozen=True)
 class _Share(Generic[P]):
-    """A part of a batch, `[start, end)` of its samples, that one worker holds; `deaths` is how many died over it."""
+    """The part `[start, end)` of a batch's samples that one worker has; `deaths` counts workers that died on it."""
 
     batch: _Batch[P]
     start: int
@@ -99,10 +99,10 @@ class _Share(Generic[P]):
         self.batch.predictions[self.start : self.end] = predictions
 
     def after_death(self) -> list[_Share[P]]:
-        """What to try next when a worker died over this share.
+        """What to try after a worker died on this share.
 
-        Once again as it is, because the worker may have been killed from outside; after a second death sample by
-        sample, so that only the sample that kills is lost.
+        First the same again, because the worker may have been killed from outside; after a second death sample by
+        sample, so that only the failing sample is lost.
         """
         deaths = self.deaths + 1
         if deaths < 2 or self.end - self.start == 1:
@@ -115,9 +115,9 @@ def _batches(
 ) -> Iterator[_Batch[P]]:
     """Batches of at most `size` rows and about `_BATCH_CODE_POINTS` of text; nothing is read ahead.
 
-    They grow to `grown` rows, while none holds more than one in `share` of the rows before it.
+    They grow up to `grown` rows, but to at most a fraction 1 / `share` of the rows before them.
 
-    A batch ends where no further row is `ready`, so that those that are there need not wait for one that is not.
+    A batch also ends if the next row is not `ready`, so that available rows do not wait.
     """
     batch = _Batch[P]()
     for number, row in enumerate(rows):
@@ -134,12 +134,12 @@ def _batches(
 
 
 class Description(Record):
-    """What a detector says of itself: see `records.Detector`. A scorer has no taxonomy and no threshold.
+    """Description of a detector, see `records.Detector`. A scorer has no taxonomy and no threshold.
 
     Attributes:
-        name, taxonomy, threshold, signature: as there; "" and 1.0 of a scorer.
-        kind: which of the two it is.
-        offers: what it says of those that it stands for, where it stands for several; see `server.batches`.
+        name, taxonomy, threshold, signature: as in `records.Detector`; "" and 1.0 for a scorer.
+        kind: detector or scorer.
+        offers: descriptions of its parts, if it combines several; see `server.batches`.
     """
 
     name: str
@@ -158,15 +158,15 @@ class Description(Record):
 
 
 def _is_scorer(maker: Detector | Scorer) -> TypeIs[Scorer]:
-    """Whether it gives numbers and no predictions."""
+    """Whether it returns scores instead of predictions."""
     return not hasattr(maker, "predict")
 
 
 def judge(maker: Detector | Scorer, samples: Sequence[Sample]) -> list[Any]:
     """One answer per sample, in order: predictions of a detector, scores of a scorer.
 
-    Neither may raise because of a sample. Where one does, or breaks the protocol, its samples are asked about one by
-    one, and those that fail alone come back with status `failed` and the reason.
+    They must not raise because of a sample. If one does, or breaks the protocol, it gets its samples one by one, and
+    those that fail alone have status `failed` and the reason.
     """
     try:
         return _ask(maker, samples)
@@ -178,9 +178,9 @@ def judge(maker: Detector | Scorer, samples: Sequence[Sample]) -> list[Any]:
 
 
 def _judge_until_interrupted(maker: Detector | Scorer, samples: Sequence[Sample]) -> list[Any]:
-    """`judge`, and Ctrl-C while it runs ends the run.
+    """`judge`, where Ctrl-C always ends the run.
 
-    Libraries may swallow the KeyboardInterrupt, or make another exception of it, so that samples would fail instead.
+    Libraries may catch KeyboardInterrupt, or replace it by another exception, which would only make samples fail.
     """
     before = signal.getsignal(signal.SIGINT)
     if not callable(before) or threading.current_thread() is not threading.main_thread():
@@ -202,7 +202,7 @@ def _judge_until_interrupted(maker: Detector | Scorer, samples: Sequence[Sample]
 
 
 def failed_answer(sample: Sample, about: Description, reason: str) -> Prediction | Score:
-    """The record of a sample that could not be judged, and why."""
+    """The record of a sample that could not be judged, with the reason."""
     record: type[Any] = Score if about.kind == "scorer" else Prediction
     answer: Prediction | Score = record(
         id=sample.id,
@@ -235,7 +235,7 @@ def _reason(error: Exception, kind: str) -> str:
 
 
 class Refusal(Record):
-    """Why a worker could not make its detector. Errors themselves do not all survive pickling."""
+    """Why a worker could not create its detector. Not all exceptions can be pickled."""
 
     message: str
     remedy: str
@@ -249,9 +249,9 @@ class Refusal(Record):
 
 
 def load(recipe: bytes) -> tuple[Any, Description | Refusal]:
-    """Make the detector of a pickled recipe; gives it and what it says of itself, or None and why there is none."""
+    """Create the detector from a pickled function; returns it with its description, or None with the reason."""
     try:
-        maker: Detector | Scorer = pickle.loads(recipe)()  # noqa: S301  # written by our own parent process
+        maker: Detector | Scorer = pickle.loads(recipe)()  # noqa: S301  # from our own parent process
         return maker, Description.of(maker)
     except VeriglotError as error:
         return None, Refusal(error.message, error.remedy, error.exit_code)
@@ -260,8 +260,8 @@ def load(recipe: bytes) -> tuple[Any, Description | Refusal]:
 
 
 def _serve(connection: Connection, recipe: bytes) -> None:
-    """Body of a worker: says what its detector is or why there is none, then answers batches until its pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides what it means
+    """Loop of a worker: sends the detector's description or an error, then answers batches until the pipe ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent handles it
     for name in _ONE_THREAD:
         os.environ.setdefault(name, "1")
     detector, hello = load(recipe)
@@ -270,14 +270,14 @@ def _serve(connection: Connection, recipe: bytes) -> None:
         while isinstance(hello, Description):
             connection.send(_packed(judge(detector, connection.recv())))
     except (EOFError, BrokenPipeError, ConnectionResetError):
-        return  # the parent is gone, and with it whoever wanted an answer
+        return  # the parent is gone; nobody needs an answer
 
 
 def _packed(answers: list[Any]) -> list[Any]:
-    """Predictions as the lines of JSON that files hold: quicker than pickle, and an output takes them as they are."""
+    """Predictions as lines of JSON, as in files: faster than pickle, and outputs can write them unchanged."""
     try:
         return [encode(answer) if type(answer) is Prediction else answer for answer in answers]
-    except Exception:  # what JSON cannot hold fails where it is written, in one process as in several
+    except Exception:  # values that JSON cannot represent fail when they are written, as in a single process
         return answers
 
 
@@ -285,11 +285,10 @@ def _unpacked(answer: Any) -> Any:
     return _PREDICTIONS.decode(answer) if isinstance(answer, bytes) else answer
 
 
-# A pool of worker processes that notices when one dies.
+# A pool of worker processes that detects dead ones.
 #
-# The pool of the standard library breaks as a whole when a worker is killed, and cannot say which task killed it. Here
-# each worker has a pipe of its own and holds one share of a batch at a time, so what a dead worker held is known
-# exactly.
+# The pool of the standard library breaks as a whole when a worker is killed, and does not know its task. Here each
+# worker has its own pipe and one share of a batch at a time, so the lost share is known exactly.
 
 
 @dataclass(eq=False)
@@ -301,20 +300,20 @@ class _Worker:
 
 
 class Service:
-    """Processes that judge batches as they come: for a server, as `Engine.run` is for rows that are there.
+    """Processes that judge batches as they arrive: for a server, as `Engine.run` is for a given input.
 
-    `run`, `answers` and `close` belong to one thread; everything else may be called from any.
+    `run`, `answers` and `close` must be called from one thread; everything else from any.
 
     Args:
-        make: makes the detector; it is pickled.
-        jobs: number of processes; 0 takes every core.
+        make: creates the detector; it is pickled.
+        jobs: number of processes; 0 for one per core.
 
     Attributes:
-        description: what the detector says of itself.
-        deaths: how many processes died and were replaced.
+        description: the detector's description.
+        deaths: number of processes that died and were replaced.
 
     Raises:
-        VeriglotError: the detector cannot be made.
+        VeriglotError: the detector cannot be created.
     """
 
     description: Description
@@ -322,7 +321,7 @@ class Service:
     def __init__(self, make: Callable[[], Any], *, jobs: int = 0) -> None:
         self.jobs = jobs or cores()
         self.deaths = 0
-        self._context = multiprocessing.get_context("spawn")  # safe whatever threads the caller runs
+        self._context = multiprocessing.get_context("spawn")  # safe with threads in the caller
         self._recipe = pickle.dumps(make)
         self._deaths_at_start = 0
         self._waiting = deque[_Share[Any]]()
@@ -340,7 +339,7 @@ class Service:
 
     @property
     def ready(self) -> int:
-        """How many processes have loaded the detector."""
+        """Number of processes that have loaded the detector."""
         return sum(worker.ready for worker in self._workers)
 
     @property
@@ -349,29 +348,30 @@ class Service:
 
     @property
     def _hungry(self) -> bool:
-        """Whether a worker has nothing to do and nothing waits for it."""
+        """Whether a worker is idle and no share waits for it."""
         return self._idle > 0 and not self._waiting
 
     def wake(self) -> None:
-        """Make `run` ask for samples at once; else it asks when a process has something to say."""
+        """Make `run` ask for samples immediately; otherwise it asks when a process sends a message."""
         if not self._rung:
             self._rung = True
             self._ringer.send_bytes(b"!")
 
     def stop(self) -> None:
-        """Make `run` return at once; what is being judged is given up."""
+        """Make `run` return immediately; shares in progress are lost."""
         self._stops = True
-        with suppress(OSError):  # it has closed
+        with suppress(OSError):  # it is closed
             self.wake()
 
     def run(
         self, take: Callable[[int], Sequence[Sample] | None], give: Callable[[Sequence[Sample], Sequence[Any]], None]
     ) -> None:
-        """Judge until there is no more.
+        """Judge until there is no more input.
 
         Args:
-            take: is told how many processes are idle and gives a batch for one: none for now, or None for the end.
-            give: gets a batch back with its predictions, in order; each batch once.
+            take: gets the number of idle processes and returns a batch for one: empty for none now, or None for the
+                end.
+            give: gets a batch with its predictions, in order; each batch once.
 
         Raises:
             VeriglotError: processes die while they load the detector.
@@ -401,7 +401,7 @@ class Service:
     ) -> Iterator[tuple[Sample | R, Any]]:
         """The rows of batches in order, with their predictions.
 
-        `most` bounds the batches that were read and not yet given out, those that wait for an earlier one included.
+        `most` limits the batches that were read and not yet returned, including those that wait for an earlier one.
         """
         begun = deque[_Batch[Any]]()
         more = True
@@ -419,7 +419,7 @@ class Service:
                 self._wait()
 
     def close(self) -> None:
-        """Stop every process at once; what they hold is not waited for."""
+        """Stop every process immediately, without waiting for their shares."""
         for worker in self._workers:
             worker.connection.close()
             worker.process.terminate()
@@ -431,13 +431,13 @@ class Service:
         self._ringer.close()
 
     def _submit(self, batch: _Batch[Any]) -> None:
-        """Hand a batch out; its predictions are filled in during `_wait`."""
+        """Distribute a batch; `_wait` fills in its predictions."""
         if batch.samples:
             self._waiting.append(_Share(batch, 0, len(batch.samples)))
             self._hand_out()
 
     def _wait(self) -> None:
-        """Block until at least one worker has something to say (ready, an answer, or its death), or `wake`."""
+        """Block until a worker sends a message (ready, an answer, or its death), or `wake` is called."""
         self._listen()
         self._hand_out()
 
@@ -446,7 +446,7 @@ class Service:
         process = self._context.Process(target=_serve, args=(worker_end, self._recipe), daemon=True)
         with _defer_interrupt():
             process.start()
-        worker_end.close()  # so that the pipe ends when the worker does
+        worker_end.close()  # so that the pipe closes when the worker ends
         return _Worker(process, ours)
 
     def _hand_out(self) -> None:
@@ -458,20 +458,20 @@ class Service:
                 try:
                     worker.connection.send(worker.share.samples)
                 except _GONE:
-                    self._bury(worker)
+                    self._replace_dead(worker)
 
     def _listen(self) -> None:
         voices = {worker.connection: worker for worker in self._workers}
         for connection in wait([*voices, self._bell]):
             if connection is self._bell:
                 self._bell.recv_bytes()
-                self._rung = False  # before anybody looks for what it was rung for
+                self._rung = False  # reset before checking for new work
                 continue
             worker = voices[connection]  # type: ignore[index]  # `wait` returns what it was given
             try:
                 message = worker.connection.recv()
             except _GONE:
-                self._bury(worker)
+                self._replace_dead(worker)
             else:
                 self._take(worker, message)
 
@@ -487,8 +487,8 @@ class Service:
         worker.share.fill(message)
         worker.share = None
 
-    def _bury(self, worker: _Worker) -> None:
-        """Put a new worker in the place of a dead one, and what it held back in the queue."""
+    def _replace_dead(self, worker: _Worker) -> None:
+        """Replace a dead worker, and put its share back into the queue."""
         worker.connection.close()
         worker.process.join()
         code = worker.process.exitcode
@@ -515,11 +515,11 @@ class Service:
 
 @contextmanager
 def _defer_interrupt() -> Iterator[None]:
-    """Start processes to which Ctrl-C never gets, not even before they can refuse it; here it arrives afterwards."""
+    """Start processes that never receive Ctrl-C, not even before they can ignore it; here it is raised afterwards."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # it would be started with the first process, and let Ctrl-C through again
+    resource_tracker.ensure_running()  # the first process would start it, and it would unblock Ctrl-C
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -532,27 +532,27 @@ def _how(code: int | None) -> str:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 class Engine:
-    """Moves rows through one detector, or one scorer. A context manager; leaving it stops the processes.
+    """Runs rows through one detector or scorer. A context manager; leaving it stops the processes.
 
     Args:
-        make: makes it, such as a `functools.partial` of a class; with several processes it is pickled.
-        jobs: number of processes; 1 stays in this one, 0 takes every core.
-        batch_size: most rows in a batch, at least 1.
-        pool: what judges instead of processes of this machine; see `ray_engine.open_engine`.
+        make: creates it, such as a `functools.partial` of a class; with several processes it is pickled.
+        jobs: number of processes; 1 for this process, 0 for one per core.
+        batch_size: maximum rows in a batch, at least 1.
+        pool: a replacement for processes on this machine; see `ray_engine.open_engine`.
 
     Attributes:
-        description: what the detector, or the scorer, says of itself.
+        description: of the detector or scorer.
 
     Raises:
         UsageError: `jobs` or `batch_size` out of range.
-        VeriglotError: the detector cannot be made.
+        VeriglotError: the detector cannot be created.
     """
 
     def __init__(self, make: Callable[[], Any], *, jobs: int = 1, batch_size: int = 32, pool: Any = None) -> None:
@@ -580,7 +580,7 @@ class Engine:
 
     @property
     def cpu_seconds(self) -> float:
-        """CPU time of judging on a cluster."""
+        """CPU time of judging on a cluster, in seconds."""
         return float(getattr(self._pool, "cpu_seconds", 0.0))
 
     def close(self) -> None:
@@ -594,19 +594,20 @@ class Engine:
     ) -> Iterator[tuple[Sample | R, Prediction | None]]:
         """The rows in order, each sample with its prediction.
 
-        `ready` says of a live stream whether its next row is there; without it the rows before it are judged at once.
+        For a live stream, `ready` tells whether the next row is available; if not, the rows before it are judged
+        immediately.
 
-        What is not a `Sample` passes through in its place, with None. A sample over which the detector raises, or over
-        which its process dies twice, gets a prediction of status `failed`; no row is lost.
+        Rows that are not a `Sample` pass through in order, with None. If the detector raises on a sample, or its
+        process dies twice, the prediction has status `failed`; no row is lost.
         """
         return ((row, _unpacked(answer)) for row, answer in self.answers(rows, ready))
 
     def scores(self, samples: Iterable[Sample]) -> Iterator[Score]:
-        """The same of a scorer: one score a sample, in order."""
+        """The same for a scorer: one score per sample, in order."""
         return (score for _, score in self.answers(samples, lambda: True))
 
     def answers(self, rows: Iterable[Sample | R], ready: Callable[[], bool]) -> Iterator[tuple[Sample | R, Any]]:
-        """As `run`, but a prediction that another process made comes as its line of JSON."""
+        """Like `run`, but predictions of other processes are lines of JSON."""
         grown = self.batch_size * _GROWTH if self._remote else self.batch_size
         queue = _batches(rows, self.batch_size, grown, self.jobs * _BATCHES_AHEAD, ready)
         if self._detector is None:
@@ -621,10 +622,10 @@ class Engine:
 
 @dataclass
 class OutputJob:
-    """One output to make: where its rows come from and where they go.
+    """One output to make: its input rows and its file.
 
     Attributes:
-        rows: opens the input; called once, when its turn comes, so that thousands of inputs are not open together.
+        rows: opens the input; called only when its turn comes, so that thousands of inputs are not open together.
         checkpoint: the output.
     """
 
@@ -639,18 +640,18 @@ def run_jobs(
     stop: bool = False,
     seen: Callable[[Sample | FailedRow, Any], None] | None = None,
 ) -> Tally:
-    """Make every output, all processes over all inputs, in order.
+    """Make every output, in order, with all processes over all inputs.
 
-    Whatever ends it, the rows that are done are kept, and the same call continues after them.
+    After any interruption, finished rows are kept, and the same call continues after them.
 
     Args:
-        jobs: what to make; outputs that are finished are counted and left alone.
-        engine: what judges the rows.
-        stop: raise at the first row that cannot be read instead of noting it; what stands before it is kept.
-        seen: called for every row that this call added; with what `Engine.answers` gives for it.
+        jobs: the outputs; finished ones are counted and left unchanged.
+        engine: judges the rows.
+        stop: raise at the first unreadable row instead of recording it; earlier rows are kept.
+        seen: called for every new row, with the result of `Engine.answers`.
 
     Raises:
-        InputError: with `stop`, the first row that cannot be read.
+        InputError: with `stop`, the first unreadable row.
     """
     for job in jobs:
         job.checkpoint.check()
@@ -680,7 +681,7 @@ def run_jobs(
 
 
 def _stream(jobs: Sequence[OutputJob]) -> Iterator[Sample | FailedRow | Checkpoint]:
-    """The rows of all jobs, and after those of each its checkpoint."""
+    """The rows of all jobs, and after the rows of each job its checkpoint."""
     for job in jobs:
         job.checkpoint.open()
         if not job.checkpoint.finished:

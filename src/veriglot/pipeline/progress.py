@@ -1,4 +1,4 @@
-"""What long work tells a person: lines and a bar of its rows, on standard error."""
+"""Progress of long work: messages and a bar of rows, on standard error."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def say(text: str) -> None:
     print(f"veriglot: {text}", file=sys.stderr)
 
 
-_EVERY = 30.0  # seconds between two lines where there is no bar
-_PATIENCE = 1.0  # seconds; shorter work shows no bar, and does not load what draws it
+_EVERY = 30.0  # seconds between lines if there is no bar
+_PATIENCE = 1.0  # seconds; shorter work shows no bar, and does not import rich
 
 
 class Bar:
-    """A progress bar that appears once the work proves long; a line every 30 s where standard error is no terminal.
+    """A progress bar that appears only for long work; a line every 30 s if standard error is not a terminal.
 
     Args:
         shown: whether to show it at all.
-        total: counts the rows, or says None where they cannot be counted; asked only when it is to be shown.
-        resumes: whether a run that is interrupted goes on when it is started again, which is then said.
-        step: what the rows are for, in a few words.
-        lines: whether there are lines where there is no terminal.
-        clock: tells the seconds.
+        total: counts the rows, or returns None if unknown; called only before the bar is shown.
+        resumes: whether an interrupted run continues when it is started again, which is then printed.
+        step: a short description of the work.
+        lines: whether to print lines without a terminal.
+        clock: returns the time in seconds.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Bar:
 
     def __enter__(self) -> Bar:
         if self._lines:
-            Thread(target=self._tell, daemon=True).start()  # one row may take minutes
+            Thread(target=self._tell, daemon=True).start()  # a single row may take minutes
         return self
 
     def __exit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
@@ -73,7 +73,7 @@ class Bar:
             say("Interrupted. What is done is kept: the same command goes on from there.")
 
     def advance(self, rows: int = 1) -> None:
-        """So many more rows are done."""
+        """Count finished rows."""
         self._rows += rows
         if self._bar is not None:
             assert self._task is not None
@@ -85,7 +85,7 @@ class Bar:
         if self._ended.wait(_EVERY):
             return
         total = None
-        with suppress(Exception):  # what cannot be counted is told by the work itself
+        with suppress(Exception):  # uncountable input causes an error in the work itself
             total = self._total()
         of = "" if total is None else f" of {total:,}"
         step = self._step and f"{self._step}: "
@@ -107,7 +107,7 @@ class Bar:
         from rich.text import Text
 
         class Rate(ProgressColumn):
-            """Rows a second."""
+            """Rows per second."""
 
             def render(self, task: object) -> Text:
                 speed = getattr(task, "speed", None)
@@ -122,11 +122,11 @@ class Bar:
 
 
 class Watch:
-    """Is told how far long work is: shows a bar for each step, and says what a person should know.
+    """Shows the progress of long work: a bar for each step, and messages.
 
     Args:
         shown: whether to show anything.
-        resumes: whether a run that is interrupted goes on when it is started again.
+        resumes: whether an interrupted run continues when it is started again.
     """
 
     def __init__(self, *, shown: bool = False, resumes: bool = False) -> None:
@@ -141,17 +141,17 @@ class Watch:
         self._bar.__exit__(kind)
 
     def begin(self, step: str, total: int | None) -> None:
-        """A step begins: what it does in a few words, and of how many rows where that is known."""
+        """Start a step: its short description, and its number of rows, if known."""
         self._bar.__exit__()
         if self._shown and sys.stderr.isatty():
             say(step)
         self._bar = Bar(shown=self._shown, total=lambda: total, resumes=self._resumes, step=step).__enter__()
 
     def advance(self) -> None:
-        """One more row of the step is done."""
+        """Count one finished row of the step."""
         self._bar.advance()
 
     def say(self, text: str) -> None:
-        """Something that a person should know, in one sentence."""
+        """Print a message for the user, in one sentence."""
         if self._shown:
             say(text)

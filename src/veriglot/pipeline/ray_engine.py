@@ -1,10 +1,10 @@
-"""Ray as the engine: actors on the machines of a cluster judge blocks of rows, which become the parts of a folder.
+"""The engine on Ray: actors on the machines of a cluster judge blocks of rows, which become the parts of a folder.
 
-The calling process alone reads the input and writes the parts, so a part cannot be written twice, and the machines
-share no file system. An actor holds one block at a time. What it held when it died is tried again: the block, then
-pieces of it, then each sample alone, so that a sample that kills is alone with its third death.
+Only the calling process reads the input and writes the parts, so a part cannot be written twice, and the machines need
+no shared file system. An actor has one block at a time. If it dies, its work is retried: the block, then pieces of it,
+then each sample alone, so that a failing sample is alone at the third death.
 
-Actors that ask a server share its rate: an actor of their own hands out permits, a few at a time.
+Actors that call a server share its rate limit: a separate actor hands out permits, a few at a time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
-from veriglot.errors import UsageError, VeriglotError, needing
+from veriglot.errors import UsageError, VeriglotError, requires_extra
 from veriglot.http.session import Session
 from veriglot.pipeline.engine import Description, Engine, Refusal, cores, failed_answer, judge, load
 from veriglot.storage.parts import Block, Outcome, Part, PartFolder
@@ -33,22 +33,22 @@ if TYPE_CHECKING:
 
     from veriglot.records import Prediction, Sample
 
-__all__ = ["Cluster", "Pace", "connected", "open_engine", "text_bytes"]
+__all__ = ["Cluster", "RunStats", "connected", "open_engine", "text_bytes"]
 
-_ADDRESS = "RAY_ADDRESS"  # Ray's own variable: which cluster; none starts one on this machine
-_TRIES = 3  # deaths over a sample before it fails
-_DEATHS_AT_START = 3  # in a row, no actor becoming ready between them: the fault is not in the samples
-_STORE = 64 << 20  # bytes an actor of Ray's memory for blocks, on a cluster of our own
-_EVERY = 60.0  # seconds between the lines of a log
-_START = 300.0  # seconds until the first actor of a cluster of our own has to run: nobody else takes its cores
-_PATIENCE = 30.0  # seconds until it is said that an actor does not run yet
+_ADDRESS = "RAY_ADDRESS"  # Ray's own variable: the cluster; if empty, one is started on this machine
+_TRIES = 3  # deaths on a sample before it fails
+_DEATHS_AT_START = 3  # in a row, without any actor becoming ready: the samples are not the cause
+_STORE = 64 << 20  # bytes per actor of Ray's memory for blocks, on our own cluster
+_EVERY = 60.0  # seconds between log lines
+_START = 300.0  # maximum seconds until the first actor runs on our own cluster, where nobody else uses the cores
+_PATIENCE = 30.0  # seconds until a message about actors that do not run yet
 _SHOWN = 3  # reasons in a line
 _GPUS = "VERIGLOT_GPUS"  # of an actor, such as 0.25
 _NO_GPU = (
     "a worker has a GPU that PyTorch or ONNX Runtime do not see there, and computes on the CPU. Install PyTorch for"
     f" CUDA, or onnxruntime-gpu, on each machine, or set {_GPUS}=0."
 )
-_PERMITS = 0.25  # seconds that the permits of one call are for; those of an actor that dies lapse with them
+_PERMITS = 0.25  # seconds covered by the permits of one call; permits of a dead actor are lost
 
 
 def text_bytes(sample: Sample) -> int:
@@ -58,19 +58,19 @@ def text_bytes(sample: Sample) -> int:
 
 
 @dataclass
-class Pace:
-    """How fast a run is and what fails, for progress and for the summary.
+class RunStats:
+    """Speed and failures of a run, for progress and for the summary.
 
     Attributes:
-        processes: how many actors run.
-        total: rows of the input; None where they were not counted.
+        processes: number of running actors.
+        total: rows of the input; None if not counted.
         rows: rows done by this run.
-        done_before: rows that earlier runs had done.
+        done_before: rows done by earlier runs.
         deaths: actors that died.
         reasons: failed rows by reason.
         by_process: rows done, by actor.
         cpu_seconds: CPU time of judging and encoding.
-        clock: tells the seconds.
+        clock: returns the time in seconds.
     """
 
     processes: int
@@ -88,7 +88,7 @@ class Pace:
         self.began = self._last_line = self.clock()
 
     def add(self, part: Part, process: int | None) -> None:
-        """A part is done; by no process where an earlier run had made it."""
+        """Count a finished part; without a process if an earlier run had made it."""
         self.reasons.update(part.outcome.reasons)
         self.reasons.update(row.message for row in part.failed)
         rows = part.end - part.start
@@ -101,21 +101,21 @@ class Pace:
 
     @property
     def seconds(self) -> float:
-        """Wall time since it began."""
+        """Wall time since the start."""
         return max(self.clock() - self.began, 1e-9)
 
     @property
     def skew(self) -> float:
-        """Rows of the busiest actor over the mean; 1 where all did the same."""
+        """Rows of the busiest actor divided by the mean; 1 if all did the same."""
         return max(self.by_process.values(), default=0) * self.processes / self.rows if self.rows else 1.0
 
     @property
     def core_hours(self) -> float:
-        """Core-hours a million rows: wall time times actors, each of one core."""
+        """Core-hours per million rows: wall time times actors, each with one core."""
         return self.seconds * self.processes / 3600 / self.rows * 1e6 if self.rows else 0.0
 
     def due_line(self, total: Callable[[], int | None]) -> str | None:
-        """How far the run is, once a minute; None in between. `total` counts the rows of the input, the first time."""
+        """A progress line, once a minute; otherwise None. `total` counts the rows of the input, at the first call."""
         now = self.clock()
         if now - self._last_line < _EVERY:
             return None
@@ -126,7 +126,7 @@ class Pace:
 
     @property
     def line(self) -> str:
-        """How far the run is."""
+        """A progress line."""
         done = self.done_before + self.rows
         parts = [f"{done:,}{'' if self.total is None else f' of {self.total:,}'} rows"]
         if self.rows:
@@ -139,7 +139,7 @@ class Pace:
 
     @property
     def summary(self) -> str:
-        """What the run took."""
+        """Summary of the run's resources."""
         parts = [f"{self.rows:,} rows in {self.seconds:,.1f} s on {self.processes:,} processes"]
         if self.rows:
             parts.append(
@@ -161,9 +161,9 @@ class Pace:
 
 @dataclass(frozen=True)
 class _Answer:
-    """Predictions of a share: encoded as a part, with what became of them, where the share is a whole block.
+    """Predictions of a share; if the share is a whole block, encoded as a part, with statistics.
 
-    `warning` is what a person should know of where it was judged.
+    `warning` is a message about the actor's machine.
     """
 
     predictions: list[Any]
@@ -174,26 +174,26 @@ class _Answer:
 
 
 class _Judge:
-    """The actor: makes its detector once, and judges."""
+    """The actor: creates its detector once, and judges."""
 
     def __init__(self, recipe: bytes, encode: bytes, gpus: float = 0.0) -> None:
         from ray.util import metrics
 
         Session.permits = _AskPermits()
-        # Ray puts the names of nodes and actors beside it.
+        # Ray adds the names of nodes and actors.
         self._rows = metrics.Counter("veriglot_rows", "Judgements, by status.", ("status",))
         if gpus:
             os.environ.update(VERIGLOT_ONNX_CUDA="1", ORT_DISABLE_TELEMETRY="1")
         self._gpus = gpus
         self._detector, self._about = load(recipe)
-        self._encode = pickle.loads(encode)  # noqa: S301  # written by our own driver
+        self._encode = pickle.loads(encode)  # noqa: S301  # from our own driver
 
     def describe(self) -> Description | Refusal:
-        """What the detector says of itself, or why there is none."""
+        """The detector's description, or why there is none."""
         return self._about
 
     def judge(self, samples: Sequence[Sample], whole: bool) -> _Answer | Refusal:
-        """Judge samples; `whole` says that they are all of a block, whose part is encoded here."""
+        """Judge samples; if they are a `whole` block, its part is encoded here."""
         began = time.process_time()
         try:
             predictions = judge(self._detector, samples)
@@ -209,7 +209,7 @@ class _Judge:
 
 
 def _sees_gpu() -> bool:
-    """Whether PyTorch, where the detector of this actor has computed with it, or else ONNX Runtime can use a GPU."""
+    """Whether PyTorch, if this actor's detector has used it, or else ONNX Runtime can use a GPU."""
     if torch := sys.modules.get("torch"):
         return bool(torch.cuda.is_available())
     import onnxruntime
@@ -218,18 +218,18 @@ def _sees_gpu() -> bool:
 
 
 class _Permits:
-    """The actor that hands out permits to ask a server, to all workers in turn. It is one for all servers."""
+    """The actor that hands out permits for calls to servers, to all workers in turn. It serves all servers."""
 
     def __init__(self) -> None:
         self._next: dict[str, float] = {}
         self._queues: dict[str, asyncio.Lock] = {}
 
     async def take(self, server: str, gap: float, count: int) -> int:
-        """Wait for at most `count` permits, one every `gap` seconds; returns how many there are, at least 1."""
+        """Wait for at most `count` permits, one every `gap` seconds; returns their number, at least 1."""
         import asyncio
 
         async with self._queues.setdefault(server, asyncio.Lock()):
-            # An actor before this one may have given permits that are still being used.
+            # A previous instance of this actor may have given permits that are still in use.
             while (wait := self._next.setdefault(server, time.monotonic() + _PERMITS) - time.monotonic()) > 0:
                 await asyncio.sleep(wait)
             count = max(1, min(count, int(_PERMITS / gap) if gap else count))
@@ -238,12 +238,12 @@ class _Permits:
             return count
 
     async def hold(self, server: str, seconds: float) -> None:
-        """Give none for so many seconds."""
+        """Give no permits for so many seconds."""
         self._next[server] = max(self._next.get(server, 0.0), time.monotonic() + seconds)
 
 
 class _AskPermits:
-    """Calls a method of `_Permits` from a worker: the first to ask starts it, and again where it is dead."""
+    """Calls a method of `_Permits` from a worker; starts it if it does not exist or died."""
 
     def __init__(self) -> None:
         self._actor: Any = None
@@ -254,13 +254,13 @@ class _AskPermits:
         from ray.exceptions import RayActorError
 
         while True:
-            with self._lock:  # the actor ends with the first handle to it
+            with self._lock:  # the actor ends with its first handle
                 if (actor := self._actor) is None:
                     options = {"name": _Permits.__name__, "get_if_exists": True, "num_cpus": 0}
                     actor = self._actor = ray.remote(_Permits).options(**options).remote()
             try:
                 return ray.get(getattr(actor, method).remote(*request))
-            except RayActorError:  # perhaps with the worker that started it
+            except RayActorError:  # maybe together with the worker that started it
                 with self._lock:
                     if self._actor is actor:
                         self._actor = None
@@ -269,7 +269,7 @@ class _AskPermits:
 
 @dataclass(eq=False)
 class _Task:
-    """Samples to judge: of a block, on its way to be a part, or of a batch whose rows get their predictions back."""
+    """Samples to judge: of a block that becomes a part, or of a batch whose rows get predictions."""
 
     rows: Any
     samples: Sequence[Sample]
@@ -282,7 +282,7 @@ class _Task:
         self.predictions = [None] * len(self.samples)
 
     def add(self, share: _Share, answer: _Answer) -> bool:
-        """Take the answer about a share; whether it was the last that was missing."""
+        """Store the answer of a share; returns whether the task is complete."""
         self.seconds += answer.seconds
         if answer.data is None:
             self.predictions[share.start : share.end] = answer.predictions
@@ -290,14 +290,14 @@ class _Task:
         return self.done
 
     def finish(self, part: Part) -> None:
-        """It is written; its rows go, as it may wait long for an earlier one."""
+        """Store the written part; drop the rows, because the task may wait long for an earlier one."""
         self.part, self.done = part, True
         self.samples, self.predictions, self.rows.rows = [], [], []
 
 
 @dataclass(frozen=True)
 class _Share:
-    """`[start, end)` of the samples of a block; `deaths` is how many actors died over them."""
+    """`[start, end)` of the samples of a block; `deaths` counts actors that died on them."""
 
     task: _Task
     start: int
@@ -330,25 +330,25 @@ class _Actor:
 
 
 class Cluster:
-    """Actors that judge, one for each core. A context manager; leaving it stops them.
+    """Actors that judge, one per core. A context manager; leaving it stops them.
 
     Args:
-        make: makes the detector; it is pickled, like `encode`.
-        encode: predictions as the content of a part; needed by `make` alone.
-        processes: number of actors; 0 takes every core of the cluster, or every GPU where actors have them.
-        gpu: whether an actor asks for a GPU where the cluster has any; `VERIGLOT_GPUS` says how much of one, or 0.
-        say: told once where actors do not run after 30 s, and where one sees no GPU.
+        make: creates the detector; it is pickled, like `encode`.
+        encode: encodes predictions as the content of a part; only needed by `Cluster.make`.
+        processes: number of actors; 0 for all cores of the cluster, or all GPUs if actors use them.
+        gpu: whether an actor asks for a GPU if the cluster has any; `VERIGLOT_GPUS` is the share of one, or 0.
+        say: called once if actors do not run after 30 s, and if an actor sees no GPU.
 
     Attributes:
-        description: what the detector says of itself.
-        jobs: how many actors there are to be.
-        processes: the most actors that ran at once; those without a free core are not among them.
-        deaths: how many actors died.
-        cpu_seconds: CPU time of judging, of all actors.
+        description: the detector's description.
+        jobs: intended number of actors.
+        processes: maximum of actors that ran at the same time; without those that got no core.
+        deaths: number of actors that died.
+        cpu_seconds: CPU time of judging, over all actors.
 
     Raises:
         MissingExtraError: Ray is not installed.
-        VeriglotError: there is no cluster at RAY_ADDRESS, or the detector cannot be made.
+        VeriglotError: there is no cluster at RAY_ADDRESS, or the detector cannot be created.
     """
 
     description: Description
@@ -369,7 +369,7 @@ class Cluster:
         self.deaths = self._deaths_at_start = self._numbers = 0
         self._class = self._ray.remote(_Judge)
         self._actors: list[_Actor] = []
-        self._calls: dict[Any, _Actor] = {}  # what each actor has in hand
+        self._calls: dict[Any, _Actor] = {}  # actor of each pending call
         self._waiting = deque[_Share]()
         try:
             gpus, there = _gpus(gpu), self._ray.cluster_resources()
@@ -397,7 +397,7 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """Stop the actors, and the cluster where it was started here; what they hold is given up."""
+        """Stop the actors, and a cluster that was started here; work in progress is lost."""
         for actor in self._actors:
             self._ray.kill(actor.handle)
         self._actors.clear()
@@ -408,13 +408,13 @@ class Cluster:
     def make(
         self, blocks: Iterator[Block], folder: PartFolder, *, seen: Callable[[Part, int | None], None]
     ) -> Iterator[Part]:
-        """Make the parts of blocks, and yield them in order. No more blocks are in memory than there are actors.
+        """Make the parts of blocks, and yield them in order. At most one block per actor is in memory.
 
         Args:
-            blocks: read only when an actor is idle. Where reading raises, what was begun is finished first.
-            folder: where the parts go.
-            seen: called for each part as soon as it is there, with the number of the actor that finished it; None
-                where an earlier run had made it.
+            blocks: read only when an actor is idle. If reading raises, started blocks are finished first.
+            folder: the output folder.
+            seen: called for each part as soon as it exists, with the number of the actor that finished it; None if an
+                earlier run had made it.
 
         Raises:
             VeriglotError: actors die while they load the detector, or a part cannot be encoded.
@@ -455,7 +455,7 @@ class Cluster:
     def _judged(
         self, tasks: Iterator[_Task], finish: Callable[[_Task, _Answer, int], None], most: int = sys.maxsize
     ) -> Iterator[_Task]:
-        """The tasks in order, each when it is done; at most `most` are begun and not yet given out."""
+        """The tasks in order, each when it is done; at most `most` are started and not yet returned."""
         begun = deque[_Task]()
         fault: Exception | None = None
         more = True
@@ -503,7 +503,7 @@ class Cluster:
                 self._calls[actor.handle.judge.remote(share.samples, share.whole)] = actor
 
     def _listen(self) -> list[tuple[_Share, _Answer, int]]:
-        """Wait until an actor is ready, has an answer, or is dead; gives the answers, each with the actor's number."""
+        """Wait until an actor is ready, answers, or dies; returns the answers, each with the actor's number."""
         from ray.exceptions import RayError, RayTaskError
 
         calls, _ = self._ray.wait(list(self._calls), timeout=_PATIENCE)
@@ -512,13 +512,13 @@ class Cluster:
             actor = self._calls.pop(call)
             try:
                 message = self._ray.get(call)
-            except RayTaskError as error:  # raised by the actor, which lives
+            except RayTaskError as error:  # raised by the actor, which is alive
                 cause = error.cause
                 raise (
                     cause if isinstance(cause, VeriglotError) else VeriglotError(f"A worker failed: {cause}")
                 ) from None
             except RayError as error:
-                if lost := self._bury(actor, error):
+                if lost := self._replace_dead(actor, error):
                     answers.append((*lost, actor.number))
                 continue
             if isinstance(message, Refusal):
@@ -538,7 +538,7 @@ class Cluster:
         return answers
 
     def _warn(self, topic: str, message: str) -> None:
-        """Say it, once of each topic."""
+        """Print a warning, once per topic."""
         if topic not in self._warned:
             self._warned.add(topic)
             self._say(message)
@@ -555,13 +555,13 @@ class Cluster:
         actor.ready = True
         self.processes = max(self.processes, sum(actor.ready for actor in self._actors))
 
-    def _bury(self, actor: _Actor, error: Exception) -> tuple[_Share, _Answer] | None:
-        """Put a new actor in the place of a dead one, and what it held back in the queue.
+    def _replace_dead(self, actor: _Actor, error: Exception) -> tuple[_Share, _Answer] | None:
+        """Replace a dead actor, and put its share back into the queue.
 
         Returns:
-            A sample over which the last try was this one, with its failure.
+            A sample whose tries are used up, with its failure.
         """
-        self._ray.kill(actor.handle)  # it may be only out of reach
+        self._ray.kill(actor.handle)  # it may be alive but unreachable
         self._actors.remove(actor)
         self.deaths += 1
         if not actor.ready:
@@ -593,13 +593,13 @@ def open_engine(
     signature: str | None = None,
     say: Callable[[str], None],
 ) -> Engine:
-    """An engine of this machine, or of the Ray cluster of RAY_ADDRESS; there batches grow to 8 times the size.
+    """An engine on this machine, or on the Ray cluster of RAY_ADDRESS, where batches grow to 8 times the size.
 
-    `gpu` and `say` are those of `Cluster`; `signature` is what the detector or scorer must have there, as it has here.
+    `gpu` and `say` are those of `Cluster`; `signature` is the expected signature of the detector or scorer there.
 
     Raises:
         MissingExtraError: Ray is not installed.
-        VeriglotError: another signature, or as `Cluster` and `Engine`.
+        VeriglotError: the signature differs, or as `Cluster` and `Engine`.
     """
     if where == "local":
         return Engine(make, jobs=jobs, batch_size=batch_size)
@@ -616,7 +616,7 @@ def open_engine(
 
 @contextmanager
 def connected(where: Literal["local", "ray"], processes: int) -> Iterator[None]:
-    """Connected to Ray, where that is meant, for several engines one after another. Raises as `Cluster`."""
+    """Connected to Ray, if requested, for several engines one after another. Raises as `Cluster`."""
     if where == "local":
         yield
         return
@@ -629,7 +629,7 @@ def connected(where: Literal["local", "ray"], processes: int) -> Iterator[None]:
 
 
 def _gpus(wanted: bool) -> float:
-    """GPUs of an actor."""
+    """GPUs per actor."""
     stated = os.environ.get(_GPUS) or ("1" if wanted else "0")
     try:
         gpus = float(stated)
@@ -641,18 +641,18 @@ def _gpus(wanted: bool) -> float:
 
 
 def _connected(processes: int) -> tuple[Any, bool]:
-    """The module `ray`, connected to the cluster of RAY_ADDRESS or to a new one here; and whether we connected it.
+    """The module `ray`, connected to the cluster of RAY_ADDRESS or to a new one here, and whether we connected it.
 
     Raises:
         MissingExtraError: Ray is not installed.
-        VeriglotError: nothing answers there.
+        VeriglotError: the cluster does not respond.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     address = os.environ.get(_ADDRESS)
-    # Ray reads them at its import; without a token every user of this machine could have the cluster run anything.
+    # Ray reads them at its import; without a token every user of this machine could run code on the cluster.
     if not (address or "ray" in sys.modules or "RAY_AUTH_MODE" in os.environ):
         os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
-    with needing('Ray (--engine ray, or the setting engine = "ray")', "ray"):
+    with requires_extra('Ray (--engine ray, or the setting engine = "ray")', "ray"):
         import ray
     if ray.is_initialized():
         return ray, False
@@ -660,7 +660,7 @@ def _connected(processes: int) -> tuple[Any, bool]:
     try:
         if address:
             ray.init(address, **quiet)
-        else:  # said outright: Ray would look for the traces of an older cluster, and wait for it
+        else:  # explicit: otherwise Ray would search for an older cluster, and wait for it
             count = processes or cores()
             ray.init(
                 "local", num_cpus=count, object_store_memory=count * _STORE + (128 << 20), include_dashboard=False,

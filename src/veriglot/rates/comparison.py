@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from veriglot.errors import UnknownNameError, UsageError, needing
+from veriglot.errors import UnknownNameError, UsageError, requires_extra
 from veriglot.rates.estimators import CONFIDENCE, DRAWS, ESTIMATORS, SEED
 from veriglot.rates.proportion import Share, Tallies, detector_rates, error_of, freedom_of
 from veriglot.records import Estimator, Interval, LanguageProfile
@@ -45,7 +45,7 @@ def statistics(what: str) -> Any:
     Raises:
         MissingExtraError: the extra `stats` is not installed.
     """
-    with needing(what, "stats"):
+    with requires_extra(what, "stats"):
         return import_module("scipy.stats")
 
 

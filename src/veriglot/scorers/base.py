@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from veriglot.errors import UsageError
 from veriglot.judging.base import NotScored, has_evidence, text_language
-from veriglot.plugins import Configured
+from veriglot.plugins import PickledByArguments
 from veriglot.records import Direction, Sample, Score, Status
 from veriglot.records.languages import get_language
 from veriglot.text.unicode import without_surrogates
@@ -49,7 +49,7 @@ def answered(
     return [plan if isinstance(plan, NotScored) else next(results) for plan in plans]
 
 
-class BaseScorer(Configured, ABC):
+class BaseScorer(PickledByArguments, ABC):
     """A scorer: one score per sample. Pickled as its options; another process loads its model itself.
 
     Attributes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.errors import UsageError
-from veriglot.hub.checkpoints import agree
+from veriglot.hub.checkpoints import check_licence
 from veriglot.hub.registry import offline
 from veriglot.judging.base import NotScored
 from veriglot.pipeline.companion import Answer, Companion, python_of
@@ -99,7 +99,7 @@ class Comet(_CompanionScorer):
         start_timeout: float = 1800.0,
         accept_licence: bool = False,
     ) -> None:
-        agree(model, accepted=accept_licence)
+        check_licence(model, accepted=accept_licence)
         about = {"model": model, "encoder": encoder}
         given = {**about, "device": device, "batch_size": batch_size, "offline": offline()}
         self._open(python_of("comet", python), "comet", given, about, start_timeout=start_timeout, timeout=timeout)
@@ -134,7 +134,7 @@ class Laser(_CompanionScorer):
         start_timeout: float = 600.0,
         accept_licence: bool = False,
     ) -> None:
-        agree(model, accepted=accept_licence)
+        check_licence(model, accepted=accept_licence)
         given = {"model": model, "encoder": encoder, "source_encoder": source_encoder, "device": device}
         about = {"model": model, "revision": checkpoint_revision(model), "encoder": encoder, "source": source_encoder}
         self._open(python_of("laser", python), "laser", given, about, start_timeout=start_timeout, timeout=timeout)
@@ -171,7 +171,7 @@ class Blaser(_CompanionScorer):
         start_timeout: float = 1800.0,
         accept_licence: bool = False,
     ) -> None:
-        agree(model, accepted=accept_licence)
+        check_licence(model, accepted=accept_licence)
         self._codes = parse_codes(codes)
         given = {
             "model": model, "encoder": encoder, "tokenizer": encoder, "device": device, "offline": offline(),

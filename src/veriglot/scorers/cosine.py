@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from veriglot.encoders.base import load_encoder
-from veriglot.hub.checkpoints import agree
+from veriglot.hub.checkpoints import check_licence
 from veriglot.judging.base import NotScored
 from veriglot.records import Status
 from veriglot.scorers.base import Pair, PairScorer, RawScore
@@ -48,7 +48,7 @@ class Cosine(PairScorer):
         **options: Any,
     ) -> None:
         if model is not None:
-            agree(model, accepted=accept_licence)
+            check_licence(model, accepted=accept_licence)
             options["model"] = model
         self._encoder = load_encoder(encoder, **options)
         self.signature = signature(scorer=self.name) + "|" + self._encoder.signature

@@ -13,7 +13,7 @@ import torch
 import transformers
 
 from veriglot.errors import UsageError, WeightsError
-from veriglot.hub.checkpoints import agree, checkpoint, hub_options, in_batches, load_pretrained, loading, pad
+from veriglot.hub.checkpoints import check_licence, checkpoint, hub_options, in_batches, load_pretrained, loading, pad
 from veriglot.judging.base import NotScored
 from veriglot.judging.classifiers import LockedTokenizer
 from veriglot.records import Direction, Status
@@ -118,7 +118,7 @@ class Network:
         dtype: str = "float32",
         accept_licence: bool = False,
     ) -> None:
-        agree(model, accepted=accept_licence)
+        check_licence(model, accepted=accept_licence)
         loaded = load_pretrained(
             kind, model, what=what, tokenizer=tokenizer, revision=revision, device=device, dtype=dtype
         )
@@ -132,7 +132,7 @@ class Network:
                 "Name the checkpoint of the right one by the option tokenizer.",
             )
         self.tokenizer, self.model = loaded.tokenizer, loaded.network
-        self.device, self.room = loaded.device, loaded.room
+        self.device, self.effective_max_length = loaded.device, loaded.effective_max_length
         self.about: dict[str, str | None] = {
             "model": model,
             "revision": loaded.revision,
@@ -390,7 +390,7 @@ class MFact(_ClaimScorer):
         )
         self._column = _column(self._network.model.config, label, str(model))
         self._claim_first = claim_first
-        room = self._network.room(max_length)
+        room = self._network.effective_max_length(max_length)
         tokens = LockedTokenizer(self._network.tokenizer, str(model))
         super().__init__(tokens, room - tokens.special, level)
         self.signature = signature(

@@ -1,4 +1,4 @@
-"""The calls of `veriglot serve`: JSON and JSON lines in and out, who may call, and the figures of operation."""
+"""The endpoints of `veriglot serve`: JSON and JSON lines in and out, access control, and operational metrics."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ __all__ = ["Serving", "serve"]
 
 _LOG = logging.getLogger("veriglot.server")
 _LINES = {"application/x-ndjson", "application/jsonl", "application/jsonlines", "application/x-jsonlines"}
-_MOST_ROWS = 10_000  # of one list; more belong into JSON lines
+_MOST_ROWS = 10_000  # of one list; send more as JSON lines
 _MOST_PASSAGES = 10_000  # of one row
-_MOST_RESPONSE = 200_000  # code points of one row; more keep a process busy for minutes
+_MOST_RESPONSE = 200_000  # code points of one row; longer ones occupy a process for minutes
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Serving(ServerSettings):
     """Settings of the server.
 
     Attributes:
-        keys: whoever calls brings one of them; empty lets everybody call.
+        keys: API keys; a call must send one of them; empty allows all calls.
     """
 
     max_body: int = 8_000_000
@@ -84,8 +84,8 @@ _TOO_DEEP = "nested too deeply"
 # Rows in, predictions out.
 
 
-class _Asked(Record):
-    """What a call asks for its rows that do not say it themselves."""
+class _CallOptions(Record):
+    """Options of a call, for rows that do not set them."""
 
     detector: str | None = None
     strictness: str = "normal"
@@ -94,35 +94,35 @@ class _Asked(Record):
     map: str = ""
 
 
-def _row(data: Any, number: int, asked: _Asked, offers: Sequence[Offer]) -> Sample:
-    """The sample of a row, with what is asked for in its `meta`.
+def _row(data: Any, number: int, asked: _CallOptions, offers: Sequence[Offer]) -> Sample:
+    """The sample of a row, with the options in its `meta`.
 
     Raises:
-        VeriglotError: it cannot be read, or asks for what is not offered.
+        VeriglotError: the row is invalid, or asks for something unavailable.
     """
     if not isinstance(data, dict):
         raise InputError("a row is a JSON object with the keys response and evidence")
     _check_size(data)
     own = {name: data.pop(name) for name in ("detector", "strictness", "words") if data.get(name) is not None}
-    asked = from_mapping(msgspec.structs.asdict(asked) | own, _Asked)
+    asked = from_mapping(msgspec.structs.asdict(asked) | own, _CallOptions)
     offer = choice(offers, asked.detector, asked.strictness)
     data.pop("annotations", None)
     try:
         columns = columns_from([asked.map] if asked.map else [])
-        # Labels count for nothing here: they are not read, so that none is logged or makes a row fail.
+        # Labels are not read here, so that none of them is logged or makes a row fail.
         sample = sample_from_row(data, str(number), columns=columns | dict.fromkeys(LABEL_PARTS, ""))
     except InputError as error:
         if "columns=" in error.remedy:
             error.remedy = "Send the texts under the keys response and evidence, or add ?map=response=KEY,evidence=KEY."
         raise
-    _check_size({"evidence": [*sample.evidence], "response": sample.response})  # under whichever names they came
+    _check_size({"evidence": [*sample.evidence], "response": sample.response})  # whatever their keys were
     language = sample.language or asked.language
     meta = {"detector": offer.name, "strictness": asked.strictness, "words": asked.words}
     return msgspec.structs.replace(sample, language=language, meta=meta, annotations=())
 
 
 def _check_size(data: Any) -> None:
-    """Refuse a row that would keep everybody waiting; bytes alone do not tell, as a passage takes three at least."""
+    """Reject a row that would make everybody wait; a limit on bytes is not enough: a passage may have three."""
     evidence, response = (data.get("evidence"), data.get("response")) if isinstance(data, dict) else (None, None)
     if isinstance(evidence, list) and len(evidence) > _MOST_PASSAGES:
         raise InputError(f"a row has at most {_MOST_PASSAGES:,} passages", "Join some.", field="evidence")
@@ -131,7 +131,7 @@ def _check_size(data: Any) -> None:
 
 
 def _unread(data: Any, number: int, error: VeriglotError) -> Json:
-    """What stands in the place of a row that cannot be read: it is not checked."""
+    """The result for an unreadable row: it is not checked."""
     name = data.get("id") if isinstance(data, dict) else None
     return {
         "id": name if isinstance(name, str) else str(number),
@@ -153,7 +153,7 @@ def _constant(data: Any) -> Callable[[Request], Coroutine[Any, Any, Response]]:
 
 
 class _Calls:
-    """The calls, as endpoints."""
+    """The endpoints."""
 
     def __init__(self, batcher: Batcher, settings: Serving) -> None:
         self.batcher = batcher
@@ -161,7 +161,7 @@ class _Calls:
         self._page = page_files(settings.path, batcher.offers)
 
     def routes(self) -> list[Route]:
-        """Which path leads where."""
+        """The paths and their endpoints."""
         return [
             Route("/", self._index),
             Route("/page/view", self._view, methods=["POST"]),
@@ -177,7 +177,7 @@ class _Calls:
         ]
 
     async def _detect(self, request: Request) -> ASGIApp:
-        """One row, a list of rows, or JSON lines, by the type of the body."""
+        """One row, a list of rows, or JSON lines, depending on the content type."""
         asked = self._asked(request)
         if _media(request) in _LINES:
             return _Stream(self, asked)
@@ -188,12 +188,12 @@ class _Calls:
             return json_response(await self._one(data, asked))
 
     async def _lettuce(self, request: Request) -> Response:
-        """LettuceDetect's calls: spans or tokens of one answer."""
+        """The endpoints of LettuceDetect: spans or tokens of one answer."""
         tokens = request.url.path.endswith("/token")
         with self.batcher.memory() as memory:
             given = from_mapping(await self._json(request, memory), LettuceRequest)
             row = {"response": given.answer, "evidence": given.contexts, "question": given.question}
-            answer = await self._one(row, _Asked(words=tokens))
+            answer = await self._one(row, _CallOptions(words=tokens))
         if answer["status"] != Status.SCORED:
             raise CallRefused(422, "not_checked", f"The answer was not checked: {answer['reason']}.")
         marks = [
@@ -232,10 +232,10 @@ class _Calls:
             listed, shown = (msgspec.Raw(block.encode()) for block in blocks)
             return json_response({"listed": listed, "shown": shown})
 
-    def _asked(self, request: Request) -> _Asked:
-        """What the query asks for, for all rows."""
+    def _asked(self, request: Request) -> _CallOptions:
+        """Options for all rows, from the query."""
         query: Json = dict(request.query_params)
-        known = _Asked.__struct_fields__
+        known = _CallOptions.__struct_fields__
         unknown = sorted(query.keys() - set(known))
         if unknown:
             raise CallRefused(422, "unfit", f"{unknown[0]!r} is no parameter.", f"Known: {', '.join(known)}.")
@@ -243,13 +243,13 @@ class _Calls:
             query["words"] = {"true": True, "false": False}.get(query["words"], query["words"])
         if "language" in query:
             query["language"] = get_language(query["language"]).tag
-        asked = from_mapping(query, _Asked)
+        asked = from_mapping(query, _CallOptions)
         choice(self.batcher.offers, asked.detector, asked.strictness)
         return asked
 
     async def _json(self, request: Request, memory: Callable[[int], None]) -> Any:
-        """The body, counted while it arrives; who would be refused anyway is refused before it is looked into."""
-        if _media(request) != "application/json":  # which a form on another site cannot send
+        """The body, counted while it arrives; calls that would be refused anyway are refused before it is parsed."""
+        if _media(request) != "application/json":  # a form on another site cannot send this
             remedy = "Send application/json, or application/x-ndjson for JSON lines."
             raise CallRefused(415, "malformed", "This type of body is not read here.", remedy)
         body = bytearray()
@@ -259,12 +259,12 @@ class _Calls:
         self.batcher.check("streams" if body.lstrip()[:1] == b"[" else "queue")
         return _decoded(body)
 
-    async def _one(self, data: Any, asked: _Asked) -> Json:
+    async def _one(self, data: Any, asked: _CallOptions) -> Json:
         sample = _row(data, 1, asked, self.batcher.offers)
         with self.batcher.accept("queue") as call:
             return await self.finished(self.batcher.submit(call, sample))
 
-    async def _list(self, rows: list[Any], asked: _Asked) -> Response:
+    async def _list(self, rows: list[Any], asked: _CallOptions) -> Response:
         if len(rows) > _MOST_ROWS:
             message = f"A list has at most {_MOST_ROWS:,} rows."
             raise CallRefused(413, "too_large", message, "Send JSON lines (application/x-ndjson).")
@@ -272,8 +272,8 @@ class _Calls:
             answers = [self.submitted(call, row, number, asked) for number, row in enumerate(rows, 1)]
             return json_response([await self.finished(answer) for answer in answers])
 
-    def submitted(self, call: Call, data: Any, number: int, asked: _Asked) -> Answer:
-        """A row of many: its answer to come, or why it cannot be read."""
+    def submitted(self, call: Call, data: Any, number: int, asked: _CallOptions) -> Answer:
+        """Submit a row of several: its future answer, or why it is invalid."""
         try:
             return self.batcher.submit(call, _row(data, number, asked, self.batcher.offers))
         except VeriglotError as error:
@@ -284,14 +284,14 @@ class _Calls:
             return _unread(data, number, InputError(_TOO_DEEP))
 
     async def finished(self, answer: Answer) -> Json:
-        """The record's JSON."""
+        """The prediction as JSON."""
         plain: Json = answer if isinstance(answer, dict) else msgspec.to_builtins(await answer)
         self.tally.rows[plain["status"], plain["verdict"]] += 1
         return plain
 
 
 async def _while_there(request: Request, answer: Coroutine[Any, Any, Response]) -> Response:
-    """The answer, unless the caller leaves before it is whole."""
+    """The answer, unless the caller disconnects before it is complete."""
     work, left = asyncio.create_task(answer), asyncio.ensure_future(request.receive())
     try:
         await asyncio.wait({work, left}, return_when=asyncio.FIRST_COMPLETED)
@@ -311,23 +311,23 @@ def _decoded(text: bytes | bytearray) -> Any:
         raise CallRefused(422, "malformed", str(error), remedy) from None
 
 
-_WINDOW = 64  # rows of one stream that are read and not yet answered
+_WINDOW = 64  # rows of one stream that are read but not answered
 
 
 class _Stream:
     """JSON lines in and out, in order: a line is read as soon as there is room for it.
 
-    Bytes are taken in whether or not the caller reads, up to the most of a body: callers that send all before they
-    read would else wait for us as we for them.
+    Bytes are received even if the caller does not read answers, up to the maximum of a body: otherwise a caller that
+    sends everything before it reads would deadlock with us.
     """
 
-    def __init__(self, calls: _Calls, asked: _Asked) -> None:
+    def __init__(self, calls: _Calls, asked: _CallOptions) -> None:
         self._calls = calls
         self._asked = asked
         self._chunks: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
         self._answers: asyncio.Queue[Answer | Exception | None] = asyncio.Queue()
         self._room = asyncio.Semaphore(_WINDOW)
-        self._left = False  # the caller has
+        self._left = False  # whether the caller disconnected
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the call."""
@@ -349,7 +349,7 @@ class _Stream:
                 memory(len(chunk))
                 self._chunks.put_nowait(chunk)
             self._chunks.put_nowait(None)
-            await request.receive()  # nothing but a disconnect can come
+            await request.receive()  # only a disconnect can follow
             self._left = True
         except ClientDisconnect:
             self._left = True
@@ -358,7 +358,7 @@ class _Stream:
             self._chunks.put_nowait(error)
 
     async def _each_line(self) -> AsyncIterator[bytes]:
-        """The lines, split only when their turn comes: millions of short ones take many times their bytes."""
+        """The lines, split lazily: millions of short lines would take many times their bytes."""
         begun = []
         while chunk := await self._chunk():
             first, *others = chunk.split(b"\n")
@@ -369,7 +369,7 @@ class _Stream:
         yield b"".join(begun)
 
     async def _chunk(self) -> bytes | None:
-        """What was read next, or None at the end."""
+        """The next received chunk, or None at the end."""
         while not self._left and (chunk := await self._chunks.get()) is not None:
             if isinstance(chunk, Exception):
                 raise chunk
@@ -387,7 +387,7 @@ class _Stream:
                     self._answers.put_nowait(self._answer(call, line, number))
                 if self._left:
                     break
-        except Exception as error:  # whatever it is, who waits for an answer is told
+        except Exception as error:  # a waiting caller gets an answer in any case
             end = error
         self._answers.put_nowait(end)
 
@@ -419,15 +419,15 @@ class _Stream:
         except (Exception, asyncio.CancelledError) as error:
             if not started:
                 raise
-            await write(msgspec.json.decode(_respond(error).body))  # the last line says what ended it
+            await write(msgspec.json.decode(_respond(error).body))  # the last line is the error
         await write(None)
 
 
-# Who may call, errors, and figures.
+# Access control, errors, and metrics.
 
 
-class _Front:
-    """Lets those in who bring a key, counts what is answered, and answers what is cut off by the end."""
+class _AccessControl:
+    """Checks API keys, counts calls, and answers calls that a shutdown interrupts."""
 
     def __init__(self, app: ASGIApp, settings: Serving, tally: Tally, paths: set[str]) -> None:
         self._app = app
@@ -447,7 +447,7 @@ class _Front:
             status = message.get("status", status)
             await send(message)
 
-        path = scope["path"].removeprefix(self._below)  # as the router takes it
+        path = scope["path"].removeprefix(self._below)  # as in the router
         try:
             if path in {"/metrics", "/page/view"} or path.startswith("/v1/"):
                 self._check_key(Request(scope))
@@ -460,7 +460,7 @@ class _Front:
             self._tally.count_call(path if path in self._paths else "other", status, time.monotonic() - began)
 
     def _check_key(self, request: Request) -> None:
-        """Refuse whoever brings no key, or a wrong one; each is compared, in constant time."""
+        """Refuse calls without a valid key; keys are compared in constant time."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         given = token.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "")
         digest = hashlib.sha256(given.encode("utf-8", "surrogatepass")).hexdigest()
@@ -471,7 +471,7 @@ class _Front:
 
 
 def _respond(error: BaseException) -> Response:
-    """The answer to an error."""
+    """The answer for an error."""
     match error:
         case CallRefused():
             return error_json(error.status, error.code, error.message, error.remedy, headers=error.headers)
@@ -494,13 +494,13 @@ def _respond(error: BaseException) -> Response:
                 503, "stopping", "This server is stopping.", "Try again, or another one.", headers=headers
             )
         case ClientDisconnect():
-            return error_json(400, "disconnected", "The caller left.")  # whom it does not reach
+            return error_json(400, "disconnected", "The caller left.")  # nobody receives it
         case _:
             return internal_error(500, "internal", "Something went wrong here.", lambda number: _log(number, error))
 
 
 def _log(number: str, error: BaseException) -> None:
-    """Where an error arose, without its message, which may hold text of users."""
+    """Log where an error occurred, without its message, which may contain users' texts."""
     _LOG.error("failure %s: %s\n%s", number, type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
 
 
@@ -510,7 +510,7 @@ async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:  # noqa:
 
 
 def detection_server(batcher: Batcher, settings: Serving) -> uvicorn.Server:
-    """A server that is not running yet; it closes the batcher when it stops."""
+    """A server, not yet running; it closes the batcher when it stops."""
     calls = _Calls(batcher, settings)
 
     @asynccontextmanager
@@ -521,7 +521,7 @@ def detection_server(batcher: Batcher, settings: Serving) -> uvicorn.Server:
 
     routes = calls.routes()
     router = Router(routes, default=_nowhere, lifespan=lifespan, redirect_slashes=False)
-    front = _Front(router, settings, calls.tally, {route.path for route in routes})
+    front = _AccessControl(router, settings, calls.tally, {route.path for route in routes})
     server = server_of(Guard(front, settings, _respond, "/v1/"), settings)
 
     def stop() -> None:
@@ -532,12 +532,12 @@ def detection_server(batcher: Batcher, settings: Serving) -> uvicorn.Server:
 
 
 def serve(make: Callable[[], Batcher], settings: Serving, announce: Callable[[], None]) -> None:
-    """Serve until it is told to stop (SIGINT or SIGTERM); what was accepted is answered first.
+    """Serve until SIGINT or SIGTERM; accepted calls are answered first.
 
-    `make` is called once the address is taken, `announce` once it is listened at.
+    `make` is called once the address is bound, `announce` once the server listens.
 
     Raises:
-        VeriglotError: the address cannot be listened at, or the processes cannot be kept alive.
+        VeriglotError: the server cannot listen at the address, or the processes die.
     """
 
     def start(stack: ExitStack) -> uvicorn.Server:
@@ -554,11 +554,11 @@ def serve(make: Callable[[], Batcher], settings: Serving, announce: Callable[[],
     run_server(settings, start, announce)
 
 
-# What the server says of itself: figures for Prometheus, its calls as OpenAPI, the files of its page.
+# Metrics for Prometheus, the OpenAPI description, and the files of the page.
 
 
 class Tally:
-    """Counts of calls, by path and status, and of rows, by status and verdict, and how long calls took."""
+    """Counts of calls (by path and status) and rows (by status and verdict), and durations of calls."""
 
     BOUNDS: ClassVar = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, float("inf"))
 
@@ -569,7 +569,7 @@ class Tally:
         self.seconds = 0.0
 
     def count_call(self, path: str, status: int, seconds: float) -> None:
-        """Count a call by its path and the status of its answer; those with rows by their time too."""
+        """Count a call by path and status; calls with rows also by duration."""
         self.calls[path, status] += 1
         if status == 200 and path.startswith(("/v1/detect", "/v1/lettucedetect")):
             self.buckets[next(bound for bound in self.BOUNDS if seconds <= bound)] += 1
@@ -577,7 +577,7 @@ class Tally:
 
 
 def metrics_text(batcher: Batcher, tally: Tally) -> str:
-    """The figures, in the text format of Prometheus; there is no text of users in them."""
+    """The metrics in the text format of Prometheus, without users' texts."""
     lines = [*_tallied(tally)]
     values = {
         "batches_total": batcher.batches,
@@ -617,17 +617,17 @@ def _family(name: str, kind: str, meaning: str, figures: Sequence[tuple[str, flo
 
 
 def _resident() -> int:
-    """Bytes of memory in use; 0 where the system does not say it in this way."""
+    """Bytes of memory in use; 0 if the system does not report it in this way."""
     with suppress(OSError, ValueError, IndexError):
         return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * 4096
     return 0
 
 
-# OpenAPI: the table beside this file, and the records that it leads to.
+# OpenAPI: the table beside this file, and the records that it references.
 
 
 class LettuceRequest(Record):
-    """What LettuceDetect's clients send."""
+    """A request of LettuceDetect's clients."""
 
     contexts: list[str]
     answer: str
@@ -635,27 +635,27 @@ class LettuceRequest(Record):
 
 
 def open_api(offers: Sequence[Offer]) -> Json:
-    """The calls described, for the detectors that can be asked for."""
+    """The OpenAPI description, for the available detectors."""
     document = packaged("veriglot.server", "openapi.json", dict[str, Any])
     kinds = (Prediction, ErrorAnswer, Offer)
     _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     answer = {**schemas.pop("Prediction"), "title": "Answer"}
-    answer["required"] = ["id", "status", "verdict"]  # what was not checked has a reason, and no spans
+    answer["required"] = ["id", "status", "verdict"]  # unchecked rows have a reason, and no spans
     schemas |= {"Answer": answer, "Detector": {"enum": [offer.name for offer in offers]}}
     document["components"]["schemas"] |= schemas
     document["info"]["version"] = __version__
     return document
 
 
-# The page: that of judged samples, as reports have it, with a form above; there is one sample, drawn anew each time.
+# The page: that of judged samples in reports, with a form above; it shows one sample, redrawn each time.
 
 
 def page_files(path: str, offers: Sequence[Offer]) -> PageFiles:
     """The files of the page; see `PageFiles`.
 
     Args:
-        path: what stands before every path.
-        offers: the detectors that can be asked for.
+        path: prefix of every path.
+        offers: the available detectors.
     """
     own = dict(files_below(files("veriglot.server") / "page"))
     listed = [[language.tag, language.name] for language in languages().values()]
@@ -671,7 +671,7 @@ def page_files(path: str, offers: Sequence[Offer]) -> PageFiles:
 
 
 class Viewed(Record):
-    """What the page asks to be shown."""
+    """The content that the page wants to show."""
 
     sample: Any
     prediction: Any

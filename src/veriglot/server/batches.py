@@ -1,7 +1,7 @@
-"""Rows of many calls, judged together by processes.
+"""Rows of many calls, judged together in worker processes.
 
-What is accepted is answered, whatever becomes of a process. What would wait too long is refused at once, so that those
-who are accepted wait little. Calls take turns: a call of a thousand rows holds up no call of one.
+Every accepted call is answered, even if a process dies. Calls that would wait too long are refused immediately, so that
+accepted ones wait little. Calls take turns: a call of a thousand rows does not block a call of one row.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ __all__ = ["Batcher", "Call", "Limits", "Offer", "Selection", "choice"]
 
 
 class Offer(Record):
-    """A detector that a server offers.
+    """A detector that the server offers.
 
     Attributes:
-        name: what calls name it by.
+        name: its name in calls.
         detector: its name and revision.
-        taxonomy: what the types of its spans belong to.
-        threshold: confidence from which it marks a word, at normal strictness.
-        strictness: what calls may ask of it: `low`, `normal`, `high`.
+        taxonomy: the taxonomy of its span types.
+        threshold: minimum confidence of a marked word, at normal strictness.
+        strictness: available values: `low`, `normal`, `high`.
         signature: its settings, in one line.
     """
 
@@ -53,23 +53,23 @@ class Offer(Record):
 
 
 _FIRST = Sample("first", "The bridge was opened in 1879.", evidence=(Evidence("The bridge was opened in 1897."),))
-"""What every process judges before it says that it is ready: much is loaded on first use, or cannot be."""
+"""The sample that every process judges before it is ready, because much is loaded (or fails) on first use."""
 
 
 class Selection:
-    """The detectors that a server offers, as one: a sample goes to the one that its `meta` asks for.
+    """All detectors of a server as one: each sample goes to the detector in its `meta`.
 
-    `meta` holds `detector`, `strictness` and `words`, and nothing else; the server puts them there.
+    `meta` has only `detector`, `strictness` and `words`, which the server sets.
 
     Args:
-        names: of detectors; they are loaded at once, and for another strictness when one is asked for.
+        names: of detectors; they are loaded immediately, and again for another strictness on demand.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
         self._loaded: dict[tuple[str, str, bool], Detector] = {}
         self.offers = tuple(map(self._offer, names))
         for name in names:
-            if not name.startswith("judge"):  # whose calls cost
+            if not name.startswith("judge"):  # its calls cost money
                 (first,) = self._detector(name, "normal", words=False).predict([_FIRST])
                 if first.status is Status.FAILED:
                     raise VeriglotError(f"The detector {name} loads but cannot judge: {first.reason}.")
@@ -102,14 +102,14 @@ class Selection:
 
 
 class Limits(Record):
-    """How much is taken on.
+    """Limits of accepted work.
 
     Attributes:
-        batch_size: most rows that a process judges at once.
+        batch_size: maximum rows that a process judges together.
         batch_wait: seconds that an idle process waits for a batch to fill.
-        queue: calls of one row that are accepted at once; 0 is two for each process.
-        streams: calls of many rows that are accepted at once; 0 is two for each process.
-        memory: most bytes of requests that are not answered yet.
+        queue: maximum concurrent calls of one row; 0 for two per process.
+        streams: maximum concurrent calls of many rows; 0 for two per process.
+        memory: maximum bytes of unanswered requests.
     """
 
     batch_size: int = 32
@@ -119,7 +119,7 @@ class Limits(Record):
     memory: int = 256_000_000
 
 
-_BATCH_CODE_POINTS = 100_000  # at which a batch is closed, so that a short row does not wait for many long ones
+_BATCH_CODE_POINTS = 100_000  # closes a batch early, so that a short row does not wait for many long ones
 _LONGEST_RETRY = 60  # seconds
 
 
@@ -130,23 +130,23 @@ class _Row(NamedTuple):
 
 
 Call = deque[_Row]
-"""A call that was accepted: its rows that wait."""
+"""An accepted call: its waiting rows."""
 
 
 class Batcher:
-    """Shares the rows of calls out to processes. It belongs to the event loop in which `start` was called.
+    """Distributes the rows of calls to processes. It belongs to the event loop in which `start` was called.
 
     Attributes:
-        offers: the detectors that calls can ask for; the first is the default.
+        offers: the available detectors; the first is the default.
         working: the rows that are being judged.
 
     Args:
-        make: makes the detector; it is pickled.
-        limits: how much is taken on.
-        processes: how many; 0 takes every core.
+        make: creates the detector; it is pickled.
+        limits: limits of accepted work.
+        processes: number of worker processes; 0 for one per core.
 
     Raises:
-        VeriglotError: the detector cannot be made.
+        VeriglotError: the detector cannot be created.
     """
 
     def __init__(self, make: Callable[[], Any], limits: Limits, *, processes: int = 0) -> None:
@@ -161,9 +161,9 @@ class Batcher:
         self.batches = self.rows = 0
         self.failure: BaseException | None = None
         self.failed: Callable[[], None] = lambda: None
-        self._seconds = 0.0  # that a row takes a process, lately
+        self._seconds = 0.0  # recent processing time per row
         self._numbers = count()
-        self._calls = deque[Call]()  # those with rows that wait, in turn
+        self._calls = deque[Call]()  # calls with waiting rows, in turn
         self.working: dict[str, tuple[_Row, float]] = {}
         self._lock = threading.Lock()
         self._ends = False
@@ -172,34 +172,34 @@ class Batcher:
 
     @property
     def is_ready(self) -> bool:
-        """Whether rows that come now are judged."""
+        """Whether new rows will be judged."""
         return self.failure is None and not self._ends and self.service.ready > 0
 
     def start(self) -> None:
-        """Begin to judge."""
+        """Start judging."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
 
     def close(self) -> None:
-        """Judge what somebody waits for, then stop the processes."""
+        """Judge rows with waiting callers, then stop the processes."""
         self._ends = True
         if self._thread.ident is None:
             self.service.close()
             return
-        with suppress(OSError):  # it has closed
+        with suppress(OSError):  # it is closed
             self.service.wake()
         while self._thread.is_alive():
             self._thread.join(0.1)
-            if not any(self.accepted.values()):  # a row may take for ever, and nobody waits for it
+            if not any(self.accepted.values()):  # nobody waits, and a row might take for ever
                 self.service.stop()
 
     # Admission.
 
     def check(self, kind: str) -> None:
-        """Refuse a call where no more of its kind are accepted now.
+        """Refuse a call if no more of its kind are accepted now.
 
         Raises:
-            CallRefused: 503 where nothing is judged any more, 429 where it is one too many.
+            CallRefused: 503 if the service has stopped, 429 if there are too many.
         """
         if self.failure or self._ends:
             raise _stopped()
@@ -208,7 +208,7 @@ class Batcher:
 
     @contextmanager
     def accept(self, kind: str) -> Iterator[Call]:
-        """A call, while it is answered.
+        """Accept a call while it is answered.
 
         Args:
             kind: `queue` for a call of one row, `streams` for one of many.
@@ -224,12 +224,12 @@ class Batcher:
         finally:
             self.accepted[kind] -= 1
             with self._lock:
-                for row in call:  # nobody waits for them any more
+                for row in call:  # nobody waits for them
                     row.answer.cancel()
 
     @contextmanager
     def memory(self) -> Iterator[Callable[[int], None]]:
-        """Counts the bytes of a request until it is answered; the counter raises `CallRefused` (429) beyond it."""
+        """Counts the bytes of a request until it is answered; over the limit the counter raises `CallRefused` (429)."""
         total = 0
 
         def add(size: int) -> None:
@@ -253,11 +253,11 @@ class Batcher:
     # Rows.
 
     def submit(self, call: Call, sample: Sample) -> asyncio.Future[Prediction]:
-        """Have a sample judged; the prediction bears its id.
+        """Submit a sample; the prediction gets its id.
 
         Args:
-            call: whose row it is.
-            sample: its `meta` says by which detector and how (see `Selection`).
+            call: the call of the row.
+            sample: its `meta` has the detector and options (see `Selection`).
         """
         row = _Row(sample, self._loop.create_future(), time.monotonic())
         with self._lock:
@@ -273,7 +273,7 @@ class Batcher:
         return row.answer
 
     def _take(self, idle: int) -> list[Sample] | None:
-        """The next batch, a row of each call in turn; called by the thread of the service."""
+        """The next batch, with rows of each call in turn; called by the service's thread."""
         now = time.monotonic()
         batch: list[Sample] = []
         code_points = 0
@@ -292,14 +292,14 @@ class Batcher:
                     self._calls.append(call)
                 if row.answer.cancelled():
                     continue
-                sample = replace(row.sample, id=str(next(self._numbers)))  # ids of calls may be alike
+                sample = replace(row.sample, id=str(next(self._numbers)))  # ids of different calls may be equal
                 code_points += len(sample.response) + sum(len(passage.text) for passage in sample.evidence)
                 self.working[sample.id] = (row, now)
                 batch.append(sample)
         return batch
 
     def _give(self, samples: Sequence[Sample], predictions: Sequence[Prediction]) -> None:
-        with suppress(RuntimeError):  # the loop has ended, and nobody waits
+        with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._deliver, list(samples), list(predictions))
 
     def _deliver(self, samples: Sequence[Sample], predictions: Sequence[Prediction]) -> None:
@@ -324,7 +324,7 @@ class Batcher:
             self.service.close()
 
     def _fail(self) -> None:
-        """Nothing can be judged any more: whoever waits is told."""
+        """The service has failed: refuse all waiting callers."""
         for row in chain((row for row, _ in self.working.values()), *self._calls):
             if not row.answer.done():
                 row.answer.set_exception(_stopped())
@@ -336,10 +336,10 @@ def _stopped() -> CallRefused:
 
 
 def choice(offers: Sequence[Offer], detector: Any, strictness: Any) -> Offer:
-    """The detector that a call asks for.
+    """The detector for a call.
 
     Raises:
-        UsageError: it is not offered, or not in that strictness.
+        UsageError: it is not available, or not with that strictness.
     """
     offer = offers[0] if detector is None else next((offer for offer in offers if offer.name == detector), None)
     if offer is None:

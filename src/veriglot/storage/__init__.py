@@ -1,1 +1,1 @@
-"""Files that outlive a kill: whole-file writes, locks, journals of rows and the manifest beside an output."""
+"""Crash-safe files: atomic writes, locks, row-by-row outputs and their manifests."""

@@ -1,4 +1,4 @@
-"""Rows by key in one SQLite file, for several threads and processes; whatever is killed when, a row is there or not."""
+"""Rows by key in one SQLite file, for several threads and processes; a kill never leaves half a row."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
     from veriglot.errors import VeriglotError
 
-__all__ = ["Cache", "Recent"]
+__all__ = ["Cache", "LRUCache"]
 
-_BUSY = 60.0  # seconds that another process may write
+_BUSY = 60.0  # maximum seconds to wait for another process that writes
 _VERSION = 1
 
 
 T = TypeVar("T")
 
 
-class Recent(Generic[T]):
-    """Values by key in memory, the least recently used dropped first. Threads may share it.
+class LRUCache(Generic[T]):
+    """An in-memory LRU cache. Threads may share it.
 
     Args:
-        room: what the sizes of all values together may come to.
-        size: of a value; each counts as 1 where it is None. What alone is larger than the room is not kept.
+        room: maximum total size of all values.
+        size: size of a value; None counts each as 1. Values larger than the room are not stored.
     """
 
     def __init__(self, room: int, size: Callable[[T], int] | None = None) -> None:
@@ -41,14 +41,14 @@ class Recent(Generic[T]):
         return len(self._values)
 
     def get(self, key: Hashable) -> T | None:
-        """The value of a key, or None where there is none."""
+        """The value of a key, or None if there is none."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
             return self._values.get(key)
 
     def put(self, key: Hashable, value: T) -> None:
-        """Keep a value."""
+        """Store a value."""
         with self._lock:
             if key in self._values:
                 self.filled -= self._size(self._values.pop(key))
@@ -62,17 +62,17 @@ class Recent(Generic[T]):
 class Cache:
     """One table in one SQLite file.
 
-    The write-ahead log of SQLite lets readers go on while one writes.
+    SQLite's write-ahead log lets others read while one writes.
 
     Args:
-        path: of the file; its folder is made.
+        path: of the file; its folder is created.
         table: the statement that creates the table, if it does not exist.
-        error: the error to raise, made from what went wrong.
-        durable: a row is on the disk, and outlives a power failure, when `write` returns.
+        error: creates the error to raise from a message.
+        durable: whether a row is on disk, safe from a power failure, when `write` returns.
 
     Raises:
-        VeriglotError: by `error`, here and in every method: the file cannot be made, opened, read or written, or is of
-            another version.
+        VeriglotError: from `error`, here and in every method: the file cannot be created, opened, read or written, or
+            has another version.
     """
 
     def __init__(self, path: Path, table: str, *, error: Callable[[str], VeriglotError], durable: bool = False) -> None:
@@ -92,13 +92,13 @@ class Cache:
                 self._database.execute(f"PRAGMA user_version = {_VERSION}")
 
     def read(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """The rows that a query selects."""
+        """The rows of a query."""
         with self.guarded(), self._lock:
             return self._database.execute(query, values).fetchall()
 
     def write(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """Execute a statement for each row, in one transaction."""
-        with self.guarded(), self._lock, self._database:  # which commits, or rolls back
+        with self.guarded(), self._lock, self._database:  # the last commits, or rolls back
             self._database.execute("BEGIN IMMEDIATE")
             self._database.executemany(statement, rows)
 
@@ -109,7 +109,7 @@ class Cache:
 
     @contextlib.contextmanager
     def guarded(self) -> Iterator[None]:
-        """Raise errors of SQLite and of the file system as this cache's error."""
+        """Convert errors of SQLite and of the file system to this cache's error."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:

@@ -1,10 +1,10 @@
-"""Outputs made row by row that resume after a kill: manifest, checkpoint, failed rows and usage.
+"""Outputs written row by row that resume after a kill: manifest, checkpoint, failed rows and usage.
 
-Beside `out.jsonl` stand `out.jsonl.progress`, which says what it is made from and so whether a run may continue it,
-and, where rows failed, `out.jsonl.failed.jsonl`. Each input row ends as one line of either file, in order, so the lines
-say how far the run is. An output in another format (Parquet, HTML) is first kept as `out.parquet.rows.jsonl` and made
-from it at the end. Every line goes to the operating system in one append: a kill leaves at most one line without its
-line break, which is cut off on opening.
+Beside `out.jsonl` are `out.jsonl.progress`, which has the inputs and settings of the run (so whether it can be
+resumed), and, if rows failed, `out.jsonl.failed.jsonl`. Each input row becomes one line of either file, in order, so
+the number of lines is the progress. An output in another format (Parquet, HTML) is first written as
+`out.parquet.rows.jsonl` and converted at the end. Every line is written by one append: a kill leaves at most one line
+without its line break, which is removed on opening.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
     "Usage",
     "differing_settings",
     "failed_rows",
-    "without_traces",
+    "without_side_files",
 ]
 
 D = TypeVar("D")
@@ -49,19 +49,19 @@ Option = str | int | float | bool | None
 
 _VERSION = 1  # of the manifest
 _FOREIGN = {"evidence:other_language", "evidence:other_script", "auto:no reader"}
-_TRACES = (".progress", ".failed.jsonl", ".rejected.jsonl", ".rows.jsonl", ".asked", ".lock", ".partial")
-_SHOWN = 1_000  # characters of a setting in a message
-_SAVE_EVERY = 60.0  # seconds: what a kill takes from the time that the manifest tells
+_SIDE_FILES = (".progress", ".failed.jsonl", ".rejected.jsonl", ".rows.jsonl", ".asked", ".lock", ".partial")
+_SHOWN = 1_000  # maximum characters of a setting in a message
+_SAVE_EVERY = 60.0  # seconds; a kill loses at most so much of the run time in the manifest
 _RESTART = "Type the command again with --overwrite to make it anew, or name another output."
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """What asking models cost.
+    """The cost of model calls.
 
     Attributes:
-        calls: calls that were answered.
-        tokens_in: tokens of their prompts; estimated where a server did not say.
-        tokens_out: tokens of their replies; estimated where a server did not say.
+        calls: answered calls.
+        tokens_in: tokens of the prompts; estimated if the server reported none.
+        tokens_out: tokens of the replies; estimated if the server reported none.
     """
 
     calls: int = 0
@@ -70,7 +70,7 @@ class Usage(msgspec.Struct, frozen=True):
 
     @property
     def tokens(self) -> int:
-        """Both together, which is what a limit counts."""
+        """Sum of both, as counted by a limit."""
         return self.tokens_in + self.tokens_out
 
     def __add__(self, other: Usage) -> Usage:
@@ -78,10 +78,10 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class JsonLines:
-    """Append-only lines in one file.
+    """A file of append-only lines.
 
     Args:
-        path: the file; made on the first line if it is not there.
+        path: the file; created with the first line.
     """
 
     def __init__(self, path: Path) -> None:
@@ -90,10 +90,10 @@ class JsonLines:
         self._unsynced = False
 
     def repair(self) -> int:
-        """Cut off a last line that was not finished.
+        """Remove an unfinished last line.
 
         Returns:
-            The number of bytes cut off; 0 where the last line was whole or there is no file.
+            The number of removed bytes; 0 if the last line is complete or there is no file.
         """
         size = self.path.stat().st_size if self.path.exists() else 0
         if not size:
@@ -105,7 +105,7 @@ class JsonLines:
         return size - whole
 
     def lines(self) -> Iterator[bytes]:
-        """The whole lines, without their line breaks; none where there is no file."""
+        """The complete lines, without line breaks; none if there is no file."""
         if not self.path.exists():
             return
         with self.path.open("rb") as file:
@@ -114,13 +114,13 @@ class JsonLines:
                     yield line[:-1]
 
     def keep(self, lines: int) -> None:
-        """Cut the file after its first `lines` lines."""
+        """Truncate the file after its first `lines` lines."""
         with self.path.open("rb") as file:
             size = sum(len(line) for line in islice(file, lines))
         os.truncate(self.path, size)
 
     def append(self, line: bytes) -> None:
-        """Write one line and its line break, in one call."""
+        """Append one line with its line break, in one call."""
         if self._file is None:
             self._file = self.path.open("ab", buffering=0)
         data = line + b"\n"
@@ -129,13 +129,13 @@ class JsonLines:
         self._unsynced = True
 
     def sync(self) -> None:
-        """Have the disk itself hold what was written, so that it outlives a power failure."""
+        """Flush the file to disk, so that it survives a power failure."""
         if self._file is not None and self._unsynced:
             os.fsync(self._file.fileno())
             self._unsynced = False
 
     def close(self) -> None:
-        """Sync and close; appending opens it again."""
+        """Sync and close; `append` opens it again."""
         if self._file is not None:
             self.sync()
             self._file.close()
@@ -143,10 +143,10 @@ class JsonLines:
 
 
 class InputFile(msgspec.Struct, frozen=True):
-    """What an input was when the run began.
+    """An input file at the start of the run.
 
     Attributes:
-        path: as the user gave it; `-` is standard input.
+        path: as the user gave it; `-` for standard input.
         size: bytes.
         mtime_ns: time of the last change, in nanoseconds since 1970.
         sha256: of the content, in hexadecimal; empty for standard input.
@@ -159,7 +159,7 @@ class InputFile(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, path: str, known: InputFile | None = None) -> InputFile:
-        """Describe the file at `path`; it is what it was `known` as where size and time are the same."""
+        """Describe the file at `path`; returns `known` if size and time are the same."""
         if path == "-":
             return cls(path, 0, 0, "")
         state = Path(path).stat()
@@ -169,20 +169,21 @@ class InputFile(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What an output is made from, and how far it is.
+    """Inputs, settings and progress of an output.
 
     Attributes:
         inputs: the input files, in order.
-        signature: of what makes the rows: the detector, or a model and its prompts.
-        options: every other option that changes the rows.
-        rows: rows written when the manifest was last written; the output itself may hold more.
-        failed: rows that could not be read, likewise.
-        statuses: how many predictions have which status; complete once `finished`.
-        verdicts: the same by language and verdict; empty from an earlier version, and of what is no prediction.
-        finished: whether every row is done.
+        signature: of the maker of the rows: the detector, or a model with its prompts.
+        options: all other options that change the rows.
+        rows: rows written when the manifest was last saved; the output may have more.
+        failed: unreadable rows at that time.
+        statuses: number of predictions by status; complete once `finished`.
+        verdicts: the same by language and verdict; empty from an earlier version, and for rows that are not
+            predictions.
+        finished: whether all rows are done.
         output_bytes: size of the finished output.
-        seconds: wall time of all calls that worked on the output, reading of inputs included; None where a call of an
-            earlier version, which did not say, has a part in it.
+        seconds: wall time of all calls that worked on the output, with reading of inputs; None if one of them was of an
+            earlier version without times.
         version: of this format.
     """
 
@@ -200,7 +201,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
     @classmethod
     def load(cls, output: Path) -> Manifest | None:
-        """The manifest of an output, or None where there is none.
+        """The manifest of an output, or None if there is none.
 
         Raises:
             UsageError: the file is not a manifest of this version.
@@ -219,11 +220,11 @@ class Manifest(msgspec.Struct, frozen=True):
         return manifest
 
     def differences(self, other: Manifest, *, maker: str) -> list[str]:
-        """What `other` (the present call) has otherwise than this one (the run that began), one sentence each.
+        """Differences of `other` (the current call) from this manifest (of the started run), one sentence each.
 
         Args:
-            other: the present call.
-            maker: what the signature is of, in one word.
+            other: the current call.
+            maker: the kind of thing that the signature describes, in one word.
         """
         differences = []
         if len(self.inputs) != len(other.inputs):
@@ -244,12 +245,12 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 def _parts(signature: str) -> dict[str, str]:
-    """What a signature says by name: `threshold:0.5|unit:word`."""
+    """The parts of a signature by name: `threshold:0.5|unit:word`."""
     return {name: value for name, _, value in (part.partition(":") for part in signature.split("|")) if value}
 
 
 def differing_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """The settings that are not the same in two calls, a clause each."""
+    """The settings that differ between two calls, one clause each."""
 
     def shown(value: Any) -> str:
         text = "not set" if value is None else repr(value)
@@ -260,18 +261,18 @@ def differing_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> lis
 
 
 class FailedRow(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One row that could not be read or done: where it stands, what is wrong, what to do, and its raw text.
+    """A row that could not be read or processed: its position, the error, the remedy, and its raw text.
 
     Attributes:
-        message: what is wrong.
-        path: the file, or None where the input had no name.
+        message: the error.
+        path: the file, or None if the input had no name.
         line: line (or row) in the file, counted from 1.
         field: the path of the field inside the record.
-        remedy: what to do about it.
-        raw: the row as it stood, cut where it was too long to keep.
-        row: its place among all rows of the run, counted from 0; filled in by the checkpoint.
-        id: id of the row that was read and could not be done; None where it could not be read.
-        calls, tokens_in, tokens_out: what was spent on it before it failed, where models are asked.
+        remedy: what to do.
+        raw: the original row, truncated if too long.
+        row: its number among all rows of the run, counted from 0; set by the checkpoint.
+        id: id of a row that was read and could not be processed; None if it could not be read.
+        calls, tokens_in, tokens_out: its model usage before it failed.
     """
 
     message: str
@@ -288,16 +289,16 @@ class FailedRow(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, error: InputError, raw: str | None = None) -> FailedRow:
-        """The record of an error that a reader met, with the raw row."""
+        """The record of a reader's error, with the raw row."""
         return cls(error.detail, error.path, error.line, error.field, error.remedy, raw or None)
 
     def as_error(self) -> InputError:
-        """The same as an error, with its place and its remedy."""
+        """The same as an error, with position and remedy."""
         return InputError(self.message, self.remedy, path=self.path, line=self.line, field=self.field)
 
 
 def failed_rows(output: Path) -> tuple[int, Usage]:
-    """How many rows of an output failed, and what was spent on them all the same."""
+    """Number of failed rows of an output, and their model usage."""
     rows = list(_decoded(JsonLines(_failed_path(output)), FailedRow, "is damaged"))
     return len(rows), sum((Usage(row.calls, row.tokens_in, row.tokens_out) for row in rows), Usage())
 
@@ -308,15 +309,15 @@ def _failed_path(output: Path) -> Path:
 
 @dataclass
 class Tally:
-    """What became of the rows.
+    """Counts of processed rows.
 
     Attributes:
-        statuses: predictions by status, those of an earlier run included.
+        statuses: predictions by status, with those of earlier runs.
         verdicts: predictions by language and verdict, likewise.
-        failed: rows that could not be read.
-        reused: rows that an earlier run had done.
-        reasons: the first reason of each status, of this run, after the id of its row.
-        foreign: predictions of this run that `reader` would know more of, as evidence in another language.
+        failed: unreadable rows.
+        reused: rows done by an earlier run.
+        reasons: the first reason of each status in this run, after the id of its row.
+        foreign: predictions of this run for which `reader` is better, such as with evidence in another language.
     """
 
     statuses: Counter[str] = field(default_factory=Counter)
@@ -338,14 +339,14 @@ class Tally:
 
     @property
     def by_language(self) -> dict[str, dict[str, int]]:
-        """`verdicts` as a manifest has them: language to verdict to count."""
+        """`verdicts` as in a manifest: language to verdict to count."""
         verdicts: dict[str, dict[str, int]] = {}
         for (language, verdict), count in sorted(self.verdicts.items()):
             verdicts.setdefault(language, {})[verdict] = count
         return verdicts
 
     def counts(self) -> dict[str, Any]:
-        """What a manifest says of the rows, by the names of its fields."""
+        """The counts as fields of a manifest."""
         return {
             "rows": self.statuses.total(),
             "failed": self.failed,
@@ -354,14 +355,14 @@ class Tally:
         }
 
     def add_counts(self, statuses: Mapping[str, int], verdicts: Mapping[str, Mapping[str, int]], failed: int) -> None:
-        """Add what a manifest says."""
+        """Add the counts of a manifest."""
         self.statuses.update(statuses)
         for language, counts in verdicts.items():
             self.verdicts.update({(language, verdict): count for verdict, count in counts.items()})
         self.failed += failed
 
     def add(self, record: object) -> None:
-        """Count one finished row: a prediction, or any other record."""
+        """Count one finished row: a prediction, or another record."""
         status = getattr(record, "status", "done")
         self.statuses[status] += 1
         if reason := getattr(record, "reason", None):
@@ -382,7 +383,7 @@ class Tally:
 
 
 class Row(Protocol):
-    """Anything with an id of its own: a sample, an article, a question that is still to be asked."""
+    """A row with an id: a sample, an article, a question to ask."""
 
     @property
     def id(self) -> str:
@@ -390,7 +391,7 @@ class Row(Protocol):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far an output is: rows done, rows that failed, and whether it is finished."""
+    """Progress of an output: finished rows, failed rows, and whether it is complete."""
 
     done: int
     failed: int
@@ -398,7 +399,7 @@ class Progress(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, output: Path) -> Progress:
-        """Look at the files of an output, which another process may be writing; all zero where there are none.
+        """Progress from the files of an output, which another process may be writing; zero if there are none.
 
         Raises:
             UsageError: the manifest is damaged.
@@ -415,7 +416,7 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class _Head(msgspec.Struct):
-    """What every finished row has; records other than predictions have no status and count as `done`."""
+    """Fields of every finished row; records other than predictions have no status and count as `done`."""
 
     id: str
     status: str = "done"
@@ -424,7 +425,7 @@ class _Head(msgspec.Struct):
 
     @property
     def verdict(self) -> str | None:
-        """As `records.Prediction.verdict`; None of other records."""
+        """As `records.Prediction.verdict`; None for other records."""
         if self.status == "done":
             return None
         return "not_checked" if self.spans is None else "unsupported" if self.spans else "supported"
@@ -442,19 +443,19 @@ _DONE = msgspec.json.Decoder(_Done)
 
 @dataclass(eq=False)
 class Checkpoint:
-    """One output, its failed rows, and the manifest that says what both are made from.
+    """One output, its failed rows, and their manifest.
 
     Attributes:
         output: the file to make.
-        signature: of what makes the rows: the detector's, or that of a model and its prompts.
-        inputs: paths of the input files, in order; `-` is standard input, which cannot be continued.
-        options: every other option that changes the rows, by the name the user knows.
-        finish: makes `output` from the rows (arguments: rows file, output); None where the rows are the output.
-        restart: make the output anew, whatever is there.
-        retry: take up a finished or half-finished output at its first failed row, and make it anew from there.
-        maker: what the signature is of, in one word for messages.
-        tally: what became of the rows so far.
-        finished: whether every row is done.
+        signature: of the maker of the rows: the detector, or a model with its prompts.
+        inputs: paths of the input files, in order; `-` is standard input, which cannot be resumed.
+        options: all other options that change the rows, by their command-line names.
+        finish: makes `output` from the rows (arguments: rows file, output); None if the rows are the output.
+        restart: whether to replace an existing output.
+        retry: whether to continue a finished or partial output at its first failed row; later rows are made again.
+        maker: what the signature describes, in one word for messages.
+        tally: counts so far.
+        finished: whether all rows are done.
     """
 
     output: Path
@@ -476,20 +477,21 @@ class Checkpoint:
         self.failures = JsonLines(_failed_path(output))
         self._manifest: Manifest | None = None
         self._lock: Lock | None = None
-        self._earlier: float | None = 0.0  # seconds of earlier calls; None where they did not say
+        self._earlier: float | None = 0.0  # seconds of earlier calls; None if unknown
         self._began = self._saved = 0.0
 
     @property
     def manifest(self) -> Manifest:
-        """What the output is made from; known from `open` until it is finished."""
+        """The manifest of the output; available from `open` until it is finished."""
         assert self._manifest is not None, "the output is not open"
         return self._manifest
 
     def check(self) -> None:
-        """Whether `open` may take the output, without taking it: cheap, so that a wrong call stops before any work.
+        """Check whether `open` would succeed, without changing anything: cheap, so that a wrong call fails before any
+        work.
 
         Raises:
-            UsageError: the output was made from something else, or not by a run.
+            UsageError: the output has other inputs or settings, or was not made by a run.
         """
         ours = {path.resolve() for path in (self.output, self.progress, self.rows.path, self.failures.path)}
         for given in self.inputs:
@@ -504,7 +506,7 @@ class Checkpoint:
             raise UsageError(f"{self.output} was begun differently: {'; '.join(differences)}.", _RESTART)
 
     def open(self) -> None:
-        """Take hold of the output: begin it, continue it, or find it finished (`finished` is then true).
+        """Lock the output: start it, resume it, or see that it is complete (then `finished` is true).
 
         Raises:
             UsageError: as `check`, or another process is making the output.
@@ -517,7 +519,7 @@ class Checkpoint:
             self._earlier = before.seconds if before is not None else 0.0
             retrying = before is not None and self.retry and before.finished and before.failed > 0
             if retrying and self.finish is not None:
-                before = None  # its rows went into the output and cannot be taken up singly
+                before = None  # its rows were merged into the output and cannot be resumed one by one
             if before is None:
                 for path in {self.output, self.rows.path, self.failures.path}:
                     path.unlink(missing_ok=True)
@@ -527,15 +529,15 @@ class Checkpoint:
                 self._manifest = self._present(before)
                 self._save()
         except BaseException:
-            self._manifest = None  # what is there is not ours to describe
+            self._manifest = None  # the existing files are not ours
             self.close()
             raise
 
     def remaining(self, rows: Iterable[P]) -> Iterator[P]:
-        """`rows` without those that are done; checks that what is done was made from the same rows.
+        """The unfinished rows; checks that the finished ones came from the same input rows.
 
         Raises:
-            UsageError: a row of the output has another id than the row of the input at its place.
+            UsageError: the ids of an output row and of its input row differ.
         """
         source = iter(rows)
         failed = {row.row for row in self._failed_rows()}
@@ -553,26 +555,26 @@ class Checkpoint:
         yield from source
 
     def write(self, record: msgspec.Struct | bytes) -> None:
-        """Add the next row: a prediction, or any record with an `id`, or the line of JSON that one makes."""
+        """Append the next row: a prediction, another record with an `id`, or the JSON line of one."""
         line = record if isinstance(record, bytes) else msgspec.json.encode(record)
-        # After a power failure the file of failed rows must not know less than the rows that followed them.
+        # After a power failure the file of failed rows must not be behind the rows that followed them.
         self.failures.sync()
         self.rows.append(line)
         self.tally.add(_DONE.decode(line) if record is line else record)
         self._note_time()
 
     def fail(self, row: FailedRow) -> None:
-        """Add the next row, which could not be read or done."""
+        """Append the next row, which could not be read or processed."""
         self.failures.append(msgspec.json.encode(replace(row, row=self.tally.rows)))
         self.tally.failed += 1
         self._note_time()
 
     def complete(self) -> None:
-        """Every row is done: make the output and say so in the manifest. An output that was finished stays as it is."""
+        """Finish after the last row: make the output and mark it in the manifest. A finished output is not changed."""
         if self.finished:
             self.close()
             return
-        self.rows.path.touch()  # so that a run without rows has an output too
+        self.rows.path.touch()  # a run without rows has an output too
         self.rows.close()
         self.failures.close()
         if self.finish is not None:
@@ -586,7 +588,7 @@ class Checkpoint:
         self.close()
 
     def close(self) -> None:
-        """Let go of the output; what is done stays and can be continued."""
+        """Release the output; finished rows stay and can be resumed."""
         self.rows.close()
         self.failures.close()
         if self._manifest is not None and not self.finished:
@@ -603,21 +605,22 @@ class Checkpoint:
         *,
         seen: Callable[[msgspec.Struct | FailedRow], None] | None = None,
     ) -> Tally:
-        """Make the output, or what is missing of it.
+        """Make the output, or its missing rows.
 
         Args:
-            rows: every row, the same ones in the same order at each call; those that are done are passed over, and a
-                `FailedRow` (one that could not be read) is noted in its place. Read only as fast as `work` takes them.
-            work: gets the rows that are not done, and yields one record (with the row's id) or one `FailedRow` for
-                each, in order. It may read ahead, from another thread too. Called once, also where no row is left.
-            seen: called for every row that this call added.
+            rows: all rows, the same in the same order at each call; finished ones are skipped, and a `FailedRow` (an
+                unreadable row) is recorded in its position. Consumed only as fast as `work` takes them.
+            work: takes the unfinished rows, and yields one record (with the row's id) or one `FailedRow` for each, in
+                order. It may read ahead, also in another thread. Called once, even if no row is left.
+            seen: called for every new row.
 
         Returns:
-            What became of all rows, those of earlier calls included.
+            Counts of all rows, with those of earlier calls.
 
         Raises:
-            UsageError: as `check`; another process is making the output; or the rows are not those it was begun with.
-            Whatever `work` raises. The rows that are done are kept, and the same call continues after them.
+            UsageError: as `check`; another process is making the output; or the rows differ from those of the first
+                call.
+            Any error of `work`. Finished rows are kept, and the same call continues after them.
         """
         self.open()
         try:
@@ -635,7 +638,7 @@ class Checkpoint:
         return self.tally
 
     def _before(self) -> Manifest | None:
-        """Of an earlier call, None where nothing binds this one: all its rows failed, say, at a mistyped address."""
+        """The manifest of an earlier call; None if it can be ignored, such as when all its rows failed."""
         before = None if self.restart else Manifest.load(self.output)
         if before is None or not (self._written() or self.failures.path.exists()):
             return None
@@ -664,7 +667,7 @@ class Checkpoint:
             return
         if before.finished and self.output.exists() and not intact:
             raise UsageError(f"{self.output} was changed after it was finished.", _RESTART)
-        # Said before anything is cut off: a kill in between would leave what looks changed by somebody else.
+        # Saved before truncation: otherwise a kill in between would look like a change by somebody else.
         write_json(self.progress, replace(before, finished=False, output_bytes=0))
         self.rows.repair()
         self.failures.repair()
@@ -675,7 +678,7 @@ class Checkpoint:
             self.failures.keep(0)
         for head in self._heads():
             self.tally.add(head)
-        # Failed rows that belong before or between the rows are kept; those further on will be met again.
+        # Failed rows before or between the rows are kept; later ones will fail again.
         written = self.tally.statuses.total()
         for row in self._failed_rows():
             if row.row is None or row.row > written + self.tally.failed:
@@ -720,8 +723,8 @@ def _decoded(lines: JsonLines, type_: type[D], fault: str) -> Iterator[D]:
 def _matched(
     rows: Iterator[R | FailedRow], work: Callable[[Iterator[R]], Iterable[msgspec.Struct | FailedRow]]
 ) -> Iterator[msgspec.Struct | FailedRow]:
-    """The results of `work`, each held against the row it belongs to, with the rows that could not be read between."""
-    waiting = deque[str | FailedRow]()  # ids that `work` has taken and not answered, and what stands between
+    """The results of `work`, each checked against its row, with the unreadable rows in between."""
+    waiting = deque[str | FailedRow]()  # ids that `work` took and has not answered, and the unreadable rows in between
 
     def readable() -> Iterator[R]:
         for row in rows:
@@ -741,13 +744,13 @@ def _matched(
         for result in results:
             yield from unreadable()
             yield _belonging(result, waiting.popleft() if waiting else None)
-        next(readable(), None)  # what `work` has not taken
+        next(readable(), None)  # rows that `work` did not take
         yield from unreadable()
         if waiting:
             raise VeriglotError(f"A stage ended without a record for {waiting[0]!r}.")
     finally:
         if isinstance(results, Generator):
-            results.close()  # so that threads behind it stop now, and not when the last reference is gone
+            results.close()  # stops its threads now, and not when the last reference is gone
 
 
 def _belonging(result: msgspec.Struct | FailedRow, due: str | FailedRow | None) -> msgspec.Struct | FailedRow:
@@ -760,10 +763,10 @@ def _belonging(result: msgspec.Struct | FailedRow, due: str | FailedRow | None) 
     return result
 
 
-def without_traces(files: Sequence[Path]) -> list[Path]:
-    """The files without those that a run left beside its output: how far it is, failed rows, finished calls.
+def without_side_files(files: Sequence[Path]) -> list[Path]:
+    """The files without those that a run leaves beside its output: progress, failed rows, finished calls.
 
-    A sample of translations stands in two formats: `veriglot dataset sample` writes each part as HAT JSON as well.
+    A sample of translations is in two formats: `veriglot dataset sample` also writes each part as HAT JSON.
     """
     known = {*files}
     aside = {
@@ -774,7 +777,7 @@ def without_traces(files: Sequence[Path]) -> list[Path]:
         for part in (path, report, report.with_name("work"))
     }
     outputs = [path.with_suffix("") for path in files if path.suffix == ".progress"]
-    traces = {beside(path, suffix) for path in outputs for suffix in _TRACES}
+    traces = {beside(path, suffix) for path in outputs for suffix in _SIDE_FILES}
     calls = {beside(path, ".calls") for path in outputs}
     traces |= calls | aside
     return [path for path in files if traces.isdisjoint((path, *path.parents))]

@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all, written aside as `NAME.partial`; and locks that die with us."""
+"""Atomic writes of files and folders, through `NAME.partial`; and locks that end with the process."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ if TYPE_CHECKING:
 __all__ = ["Lock", "final_path", "open_whole", "partial_path", "whole_folder", "write_json", "write_whole"]
 
 _PARTIAL = ".partial"
-_PAUSE = 0.2  # seconds between attempts to take a lock
+_PAUSE = 0.2  # seconds between attempts to lock
 
 
 def beside(path: Path, suffix: str) -> Path:
-    """The file beside another that is called like it, with a further suffix."""
+    """The path with a further suffix."""
     return path.with_name(path.name + suffix)
 
 
 def partial_path(path: Path) -> Path:
-    """Where the content of `path` is written until it is whole."""
+    """Where the content of `path` is written until it is complete."""
     return beside(path, _PARTIAL)
 
 
 def final_path(partial: Path) -> Path:
-    """The path that a `partial_path` was made from; any other path as it is."""
+    """The inverse of `partial_path`; other paths are unchanged."""
     return partial.with_name(partial.name.removesuffix(_PARTIAL))
 
 
 @contextmanager
 def open_whole(path: Path) -> Iterator[BinaryIO]:
-    """A file to write, which replaces `path` when the context ends, and is on the disk then.
+    """A file to write, which replaces `path` when the context ends, and is flushed to disk.
 
-    Nobody, not even after a kill, reads half of it. Where the context raises, `path` stays as it was. Its permissions
-    stay in any case.
+    Nobody can read half of it, not even after a kill. After an exception `path` is unchanged. Its permissions always
+    stay.
     """
     partial = partial_path(path)
     try:
         with partial.open("wb") as file:
             if path.exists():
-                partial.chmod(stat.S_IMODE(path.stat().st_mode) | stat.S_IWUSR)  # what a kill leaves can be written
+                partial.chmod(stat.S_IMODE(path.stat().st_mode) | stat.S_IWUSR)  # leftovers of a kill stay writable
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -59,18 +59,18 @@ def open_whole(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Replace a file in one step (`open_whole`)."""
+    """Replace a file atomically (`open_whole`)."""
     with open_whole(path) as file:
         file.write(data)
 
 
 def write_json(path: Path, value: Any, *, indent: int = 1) -> None:
-    """Replace a file by a record as indented JSON, in one step (`open_whole`).
+    """Replace a file by a value as indented JSON, atomically (`open_whole`).
 
     Args:
         path: the file.
-        value: whatever msgspec can encode.
-        indent: spaces a level; 0 for one line.
+        value: anything that msgspec can encode.
+        indent: spaces per level; 0 for one line.
     """
     data = msgspec.json.encode(value)
     write_whole(path, (msgspec.json.format(data, indent=indent) if indent else data) + b"\n")
@@ -78,9 +78,9 @@ def write_json(path: Path, value: Any, *, indent: int = 1) -> None:
 
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
-    """A folder beside `path` to write to; its files are moved into `path` when the context ends.
+    """A temporary folder beside `path`; its files are moved into `path` when the context ends.
 
-    A folder that is not there yet appears in one step. Where the context raises, `path` stays as it was.
+    A new folder appears in one step. After an exception `path` is unchanged.
     """
     partial = partial_path(path)
     shutil.rmtree(partial, ignore_errors=True)
@@ -97,17 +97,17 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
 
 class Lock:
-    """Holds an output for this process, by a file `<output>.lock`, until it is released or the process ends.
+    """Locks an output for this process, with a file `<output>.lock`, until `release` or the end of the process.
 
-    The operating system frees it when the process dies, however it dies.
+    The operating system frees it when the process dies, for any reason.
 
     Args:
-        output: what is held; a file, a folder, or only a name.
-        waiting: called once where another process holds it, which is then waited for; the file stays after the release.
-            None refuses instead, and the file goes with the release.
+        output: what to lock; a file, a folder, or just a name.
+        waiting: called once if another process has the lock, which is then waited for; the lock file stays afterwards.
+            None raises an error instead of waiting, and the lock file is removed at the end.
 
     Raises:
-        UsageError: another process holds the output, and it is not to be waited for.
+        UsageError: another process has the lock, and `waiting` is None.
     """
 
     def __init__(self, output: Path, *, waiting: Callable[[], None] | None = None) -> None:
@@ -131,21 +131,21 @@ class Lock:
 
     @staticmethod
     def is_taken(output: Path) -> bool:
-        """Whether a process has the lock of an output."""
+        """Whether a process has locked an output."""
         from filelock import lock_descriptor
 
         try:
             with beside(output, ".lock").open("rb") as file:
-                return not lock_descriptor(file.fileno(), blocking=False)  # closing the file frees it
+                return not lock_descriptor(file.fileno(), blocking=False)  # closing the file unlocks it
         except FileNotFoundError:
             return False
 
     def release(self) -> None:
-        """Let go; calling it again does nothing."""
+        """Unlock; calling it again does nothing."""
         if not self._lock.is_locked:
             return
-        if self._removed:  # while it is held, so that nobody holds a file that is gone
-            with suppress(PermissionError):  # Windows removes no open file, but when it is released
+        if self._removed:  # while locked, so that nobody locks a removed file
+            with suppress(PermissionError):  # Windows cannot remove open files; it is removed on release
                 self._path.unlink(missing_ok=True)
         self._lock.release()
 

@@ -1,8 +1,8 @@
-"""Parts: an output as a folder of files of consecutive rows, which are made in any order and each exactly once.
+"""Parts: an output as a folder of files with consecutive rows, made in any order and each exactly once.
 
-A part is written aside and renamed, and is named by its rows and by what it is made from. `parts.jsonl` lists the parts
-in the order of their rows, with what became of them; beside it stands its manifest. A run that dies leaves parts that
-are not listed yet: they are checked against the rows and listed, not made again.
+A part is written to a temporary file and renamed; its name has its rows and a hash of the inputs and settings.
+`parts.jsonl` lists the parts in the order of their rows, with their counts; the manifest is beside it. A run that dies
+leaves unlisted parts: the next run checks and lists them, and does not make them again.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 __all__ = ["Block", "Outcome", "Part", "PartFolder", "finished_parts"]
 
 _LIST = "parts.jsonl"
-_OURS = re.compile(r"part-\d{12}-\d{12}-[0-9a-f]{12}\.parquet(\.partial)?")  # other engines name files part-* too
+_OURS = re.compile(r"part-\d{12}-\d{12}-[0-9a-f]{12}\.parquet(\.partial)?")  # other engines use part-* too
 _HASH = 16  # hexadecimal digits of a part's SHA-256
-# Where a part ends: what a death costs (some 10 s of a core) against how many files there are.
+# Size of a part: the loss after a death (some 10 s of a core) against the number of files.
 _MOST_ROWS = 2_000
 _MOST_BYTES = 8 << 20  # of text, so that long rows do not multiply in memory
-_REASONS = 20  # different reasons that a part keeps apart
+_REASONS = 20  # maximum of distinct reasons of a part
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What became of some samples.
+    """Counts of judged samples.
 
     Attributes:
         statuses: predictions by status.
         verdicts: predictions by language and verdict.
-        reasons: failed predictions by reason; those beyond 20 different ones are together under "other reasons".
+        reasons: failed predictions by reason; beyond 20 distinct ones they are summed as "other reasons".
     """
 
     statuses: dict[str, int] = {}
@@ -68,9 +68,9 @@ class Part(msgspec.Struct, frozen=True):
         id: name of the file.
         start, end: its rows, counted from 0 over all inputs.
         size: bytes of the file.
-        outcome: what became of its samples.
-        failed: its rows that could not be read, each with its number; the file does not hold them.
-        seconds: CPU time that judging and encoding took; 0 of a part that an earlier run made and did not list.
+        outcome: counts of its samples.
+        failed: its unreadable rows, each with its number; the file does not have them.
+        seconds: CPU time of judging and encoding; 0 for a part of an earlier run that did not list it.
         sha256: the first 16 hexadecimal digits of the file's SHA-256; empty from an earlier version.
     """
 
@@ -91,7 +91,7 @@ class Block:
     Attributes:
         id: name of the part.
         start: number of the first row, counted from 0 over all inputs.
-        rows: they, in order.
+        rows: its rows, in order.
     """
 
     id: str
@@ -100,31 +100,31 @@ class Block:
 
     @property
     def end(self) -> int:
-        """Number of the first row behind it."""
+        """Number of the first row after it."""
         return self.start + len(self.rows)
 
     @property
     def samples(self) -> list[Any]:
-        """The rows that could be read."""
+        """The readable rows."""
         return [row for row in self.rows if not isinstance(row, FailedRow)]
 
     @property
     def failed(self) -> tuple[FailedRow, ...]:
-        """The rows that could not be read, each with its number."""
+        """The unreadable rows, each with its number."""
         return tuple(replace(row, row=n) for n, row in enumerate(self.rows, self.start) if isinstance(row, FailedRow))
 
 
 class PartFolder:
-    """A folder of parts, made by `run`; the same call continues after any death.
+    """A folder of parts, made by `run`; the same call resumes it after a crash.
 
     Args:
         path: the folder.
-        read: the predictions of a part, in order.
+        read: returns the predictions of a part, in order.
         size: bytes of the text of a sample.
         inputs: paths of the input files, in order.
         signature: of the detector.
-        options: every other option that changes the rows, by the name the user knows.
-        restart: make the output anew, whatever is there.
+        options: all other options that change the rows, by their command-line names.
+        restart: whether to replace an existing output.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class PartFolder:
 
     @property
     def rows(self) -> int:
-        """Rows of the parts that are listed."""
+        """Number of rows in listed parts."""
         return max((part.end for part in _listed(self.path)), default=0)
 
     def run(
@@ -157,33 +157,33 @@ class PartFolder:
         *,
         stop: bool = False,
     ) -> Tally:
-        """Make the folder, or what is missing of it.
+        """Make the folder, or its missing parts.
 
         Args:
             rows: opens the input: the same rows in the same order at each call.
-            make: gets the blocks that are not listed, and yields their parts in order, by `listed` or `write`.
-            stop: raise at the first row that cannot be read; whole parts before it stay.
+            make: takes the unlisted blocks, and yields their parts in order, from `listed` or `write`.
+            stop: raise at the first unreadable row; complete parts before it stay.
 
         Returns:
-            What became of all rows, those of earlier calls included.
+            Counts of all rows, with those of earlier calls.
 
         Raises:
-            UsageError: the folder was begun with another input, detector or option, which is named; or another process
-                is making it.
-            InputError: with `stop`, the first row that cannot be read.
+            UsageError: the folder was started with another input, detector or option (named in the message); or another
+                process is making it.
+            InputError: with `stop`, the first unreadable row.
         """
         self._checkpoint.check()
         self._prepare()
         self._checkpoint.run(self._blocks(rows, stop=stop), lambda missing: make(missing, self))
-        listed = list(_listed(self.path))  # checked before, or written just now
+        listed = list(_listed(self.path))  # checked before, or just written
         for path in set(self._files()) - {self.path / part.id for part in listed}:
-            path.unlink()  # of a run that was given up: who reads all files of the folder may not meet it
+            path.unlink()  # of an abandoned run: readers of the whole folder must not find it
         tally = _tally(listed)
         tally.reused = _tally(listed[: self._checkpoint.tally.reused]).rows
         return tally
 
     def listed(self, block: Block) -> Part | None:
-        """The part of a block where an earlier run made it and died before it was listed; None where it is to make."""
+        """The part of a block that an earlier run made but did not list before it died; None if it must be made."""
         path = self.path / block.id
         if not path.exists():
             return None
@@ -196,7 +196,7 @@ class PartFolder:
         return self._part(block, Outcome.of(predictions), path.stat().st_size, 0.0, file_sha256(path))
 
     def write(self, block: Block, data: bytes, outcome: Outcome, seconds: float) -> Part:
-        """Write a part whole, or not at all."""
+        """Write a part atomically."""
         write_whole(self.path / block.id, data)
         return self._part(block, outcome, len(data), seconds, hashlib.sha256(data).hexdigest())
 
@@ -208,7 +208,7 @@ class PartFolder:
         return [path for path in self.path.glob("part-*") if _OURS.fullmatch(path.name)]
 
     def _prepare(self) -> None:
-        """Remove what is to be made anew: all parts on a restart; else the damaged ones, and the list that has them."""
+        """Remove what will be made again: all parts on a restart; else damaged ones, and the list that has them."""
         if not (self._restart or self.listing.exists()):
             return
         with Lock(self.listing):
@@ -219,7 +219,7 @@ class PartFolder:
             for path in faulty:
                 path.unlink(missing_ok=True)
             if faulty:
-                self.listing.unlink(missing_ok=True)  # its whole parts are listed again
+                self.listing.unlink(missing_ok=True)  # its intact parts will be listed again
 
     def _blocks(self, rows: Callable[[], Iterable[Row | FailedRow]], *, stop: bool) -> Iterator[Block]:
         manifest = self._checkpoint.manifest
@@ -265,7 +265,7 @@ def finished_parts(folder: Path) -> list[Part]:
     """The parts of a folder, in the order of their rows.
 
     Raises:
-        UsageError: it is no folder of parts, is not finished, or a part is missing or changed.
+        UsageError: it is not a folder of parts, is not finished, or a part is missing or changed.
     """
     manifest = Manifest.load(folder / _LIST)
     if manifest is None:
@@ -290,7 +290,7 @@ def _tally(parts: Iterable[Part]) -> Tally:
 
 
 def whole_manifest(folder: Path) -> Manifest:
-    """The manifest that a run into one file would have, without the size of that file.
+    """The manifest of the same run into one file, without the size of that file.
 
     Raises:
         UsageError: as `finished_parts`.

@@ -1,7 +1,7 @@
-"""Shards: the same command on several machines, each with a part of the rows, and one output of all of them.
+"""Shards: the same command on several machines, each for a part of the rows, and the merge of their outputs.
 
-Every shard reads the whole input and takes every n-th block of rows, so that rows keep their numbers and an id that
-recurs is known in each. The manifest beside an output says which shard it is.
+Every shard reads the whole input and takes every n-th block of rows, so that row numbers are the same and each shard
+detects duplicate ids. The manifest beside an output has the shard.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["SHARD", "Shard", "merge"]
 
 T = TypeVar("T")
-SHARD = "--shard"  # the option, as the manifest of an output has it
-_BLOCK = 8  # rows: neighbours often share their evidence, which detectors keep
-_SHOWN = 10  # missing shards that a message names
+SHARD = "--shard"  # key of the option in the manifest
+_BLOCK = 8  # rows; neighbours often share evidence, which detectors cache
+_SHOWN = 10  # maximum of missing shards in a message
 _SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 
 
@@ -43,10 +43,10 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> Shard:
-        """Read `3/16`.
+        """Parse `3/16`.
 
         Raises:
-            UsageError: it is not of this form, or there is no such shard.
+            UsageError: it does not have this form, or there is no such shard.
         """
         match = _SHARD.fullmatch(text)
         shard = cls(*map(int, match.groups())) if match else cls(0, 0)
@@ -56,10 +56,10 @@ class Shard:
 
     @classmethod
     def check_all(cls, texts: Sequence[str], names: Sequence[str]) -> None:
-        """Refuse shards (`3/16`, each of the file of its place in `names`) that are not all of one run, each once.
+        """Check that shards (`3/16`, each of the file with the same index in `names`) are all of one run, each once.
 
         Raises:
-            UsageError: one is missing, given twice, of another number of shards, or no shard.
+            UsageError: one is missing, given twice, of another number of shards, or invalid.
         """
         count = cls.parse(texts[0]).count
         by_number: dict[int, str] = {}
@@ -86,7 +86,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class _Part:
-    """A finished output and what it says of itself."""
+    """A finished output and its manifest."""
 
     path: Path
     shard: Shard
@@ -94,10 +94,10 @@ class _Part:
 
     @classmethod
     def of(cls, path: Path) -> _Part:
-        """Read the manifest beside an output, or that of a folder of parts, which is the only shard of its run.
+        """Read the manifest of an output, or of a folder of parts, which is a run with a single shard.
 
         Raises:
-            UsageError: it is no shard, not finished, or was changed.
+            UsageError: it is not a shard, is not finished, or was changed.
         """
         if path.is_dir():
             return cls(path, Shard(1, 1), whole_manifest(path))
@@ -143,7 +143,7 @@ class _Part:
 
 
 def _checked(paths: Sequence[Path]) -> list[_Part]:
-    """The shards in order of their numbers, all of one run, each once, none missing."""
+    """The shards in order of their numbers, checked to be all of one run."""
     parts = [_Part.of(path) for path in paths]
     first = parts[0]
     for part in parts:
@@ -160,10 +160,10 @@ def _checked(paths: Sequence[Path]) -> list[_Part]:
 
 
 def _in_order(parts: Sequence[_Part], lines: ReadLines) -> Iterator[bytes | FailedRow]:
-    """The rows of all shards as the input has them.
+    """The rows of all shards in the order of the input.
 
     Raises:
-        UsageError: a shard has more or fewer rows than its place among the others allows.
+        UsageError: a shard has more or fewer rows than expected.
     """
     sizes = [part.manifest.rows + part.manifest.failed for part in parts]
     for part, size in zip(parts, sizes, strict=True):
@@ -187,23 +187,23 @@ def merge(
     finish: Callable[[Path, Path], None] | None = None,
     overwrite: bool = False,
 ) -> Tally:
-    """Make of the outputs of all shards the one that a run without shards makes, with its failed rows and manifest.
+    """Merge the outputs of all shards into the output of a run without shards, with its failed rows and manifest.
 
-    The same call after a kill makes it once more; what is made is left alone.
+    After a kill, the same call merges again; a finished merge is not changed.
 
     Args:
         paths: the outputs of the shards, in any order.
-        output: what to make.
-        lines: the rows of a shard's output as lines of JSON.
-        finish: makes `output` of a file of such lines (arguments: lines, output); None where the lines are the output.
-        overwrite: replace what is there.
+        output: the merged output.
+        lines: returns the rows of a shard's output as lines of JSON.
+        finish: makes `output` from a file of such lines (arguments: lines, output); None if the lines are the output.
+        overwrite: whether to replace an existing output.
 
     Returns:
-        What became of all rows.
+        Counts of all rows.
 
     Raises:
-        UsageError: a shard is missing, unfinished, given twice or of another run, and what differs; or `output` is
-            there and was made of something else.
+        UsageError: a shard is missing, unfinished, given twice or of another run (with the difference); or `output`
+            exists and was made from something else.
     """
     parts = _checked(paths)
     if output.resolve() in {part.path.resolve() for part in parts}:
@@ -246,7 +246,7 @@ def _write(rows: Iterator[bytes | FailedRow], output: Path, finish: Callable[[Pa
 
 
 def _merged(parts: Sequence[_Part], tally: Tally, output: Path) -> Manifest:
-    """The manifest that a run without shards has at its end."""
+    """The final manifest of a run without shards."""
     seconds = [part.manifest.seconds for part in parts]
     return replace(
         parts[0].whole,

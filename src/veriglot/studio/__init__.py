@@ -1,18 +1,18 @@
-"""The annotation studio: people mark texts, others review them, a lead settles and exports.
+"""The annotation studio: people annotate texts, others review them, a lead adjudicates and exports.
 
-The map, by file:
+The modules:
 
-- the project: `project` (its file, read by `load(path) -> Project`; `Form`, what there is to fill in; presets), `items`
-  (from files of any readable format);
-- what is filled in: `layers` (a `Layer`, checked against its form, to and from records), `comparison` (layers held
-  against each other and against the marks shown beforehand);
-- the store: `tables` (rows as records), `store` (opened on SQLite or PostgreSQL, migrated; every change of a row comes
-  with its event, and events are only ever added), `backup`;
-- what every call shares: `web` (settings, projects served, sessions, JSON in and out, failures);
-- the rules, each with its calls: `people` (invitations, joining), `assignment` (who gets what, and does what with it),
-  `exam`, `review` (of one annotation and of batches), `adjudication`, `dashboard` (figures for the lead), `export`,
-  `texts` (items as people see them, guidelines, words of the interface); `agreement` (in any annotated file);
-- `app`: all put together, with the guard, the files of `page/`, and uvicorn.
+- the project: `project` (its file, read by `load(path) -> Project`; `Form`: what annotators fill in; presets), `items`
+  (imported from files of any readable format);
+- annotations: `layers` (a `Layer` is one person's annotation of one item; validation, conversion to and from records),
+  `comparison` (layers compared with each other and with the suggestions that were shown);
+- the store: `tables` (rows as records), `store` (SQLite or PostgreSQL, with migration; every change of a row adds an
+  event, and events are append-only), `backup`;
+- shared by all endpoints: `web` (settings, served projects, sessions, JSON in and out, errors);
+- the rules, each with its endpoints: `people` (invitations, joining), `assignment` (who gets which item, and events),
+  `exam`, `review` (of single annotations and of batches), `adjudication`, `dashboard` (statistics for the lead),
+  `export`, `texts` (items as people see them, guidelines, interface texts); `agreement` (in any annotated file);
+- `app`: the web app of all these, with the request guard, the files of `page/`, and uvicorn.
 
-Nothing is imported here: the store and the server need the extra `studio`, the rest does not.
+This file imports nothing: the store and the server need the extra `studio`, the rest does not.
 """

@@ -1,9 +1,9 @@
-"""Settling what was annotated more than once: a lead reads the layers side by side, or a rule chooses.
+"""Adjudication of items with several annotations: by a lead who compares the layers, or by a rule.
 
-What a lead hands in becomes the gold layer of the item. The rules: `agreed` (all layers say the same), `majority` (what
-more than half of the annotators mark; a tie is left), `best_with_silver` (all of a language's shared items from the one
-annotator who agrees most with the silver layer, as mFAVA does, section 3). What a lead settled by hand no rule changes;
-what a rule settled or came with the data, only where it is told to.
+A layer that a lead submits becomes the gold layer of the item. The rules: `agreed` (all layers say the same),
+`majority` (what more than half of the annotators mark; ties are left to a lead), `best_with_silver` (for all shared
+items of a language, the layer of the annotator who agrees most with the silver layer, as in mFAVA, section 3). No rule
+changes what a lead adjudicated; gold from a rule or from the data changes only on request.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ __all__ = [
 ]
 
 
-# Rules that make one layer of several: what more than half say, and whoever agrees most with the silver layer.
+# Rules that merge several layers: majority vote, and the annotator who agrees most with the silver layer.
 
 
 if TYPE_CHECKING:
@@ -81,15 +81,15 @@ if TYPE_CHECKING:
 
 
 def _plain(layer: Layer) -> Layer:
-    """A layer without what is one person's own: comments, notes, rejected suggestions. Ratings are judgements: kept."""
+    """A layer without personal parts (comments, notes, rejected suggestions); ratings are judgements and stay."""
     spans = tuple(replace(span, note="") for span in layer.spans)
     return replace(layer, spans=spans, comment="", rejected=())
 
 
-def agreed(layers: Sequence[Layer], form: Form, sample: Sample) -> Layer:
-    """What all layers say, and nothing else: marks and labels that all give, flags that all raise, undisputed ratings.
+def unanimous_layer(layers: Sequence[Layer], form: Form, sample: Sample) -> Layer:
+    """What all layers say, and nothing else: marks and labels in all, flags that all set, ratings without dispute.
 
-    Where they do not differ (`Comparison.differ`), that is all that any of them marks.
+    If the layers do not differ (`Comparison.differ`), these are all marks of all of them.
     """
     first = layers[0]
     common = frozenset.intersection(*(layer.content(form, sample.response) or frozenset() for layer in layers))
@@ -108,7 +108,7 @@ def agreed(layers: Sequence[Layer], form: Form, sample: Sample) -> Layer:
 
 
 def _agreed_unit(bounds: tuple[int, int], label: str, here: Sequence[LayerUnit]) -> LayerUnit:
-    """A unit that all label alike: the flags that all raise, counts that all agree on who count, all evidence."""
+    """A unit with the same label in all layers: flags that all set, counts without dispute, all evidence."""
     counts = _unanimous(tuple(sorted(unit.counts.items())) for unit in here if unit.counts)
     flags = tuple(flag for flag in here[0].flags if all(flag in unit.flags for unit in here))
     return LayerUnit(*bounds, label, _evidence(here), flags, dict(counts or ()))
@@ -118,15 +118,14 @@ def _evidence(units: Iterable[LayerUnit]) -> tuple[Pointer, ...]:
     return tuple(dict.fromkeys(pointer for unit in units for pointer in unit.evidence))
 
 
-def majority(layers: Sequence[Layer], form: Form, sample: Sample) -> Layer | None:
-    """What more than half of the layers say; None where they do not decide all of it.
+def majority_layer(layers: Sequence[Layer], form: Form, sample: Sample) -> Layer | None:
+    """The majority vote over layers; None if any part of it has no majority.
 
-    A span that more than half give with the same ends and type is taken as it is. Any other place (between two borders
-    of anybody's spans) is marked where more than half mark it, and not marked where more than half do not; its type is
-    the one that more than half of those give who mark it. Of several spans of one person over a place the shortest
-    speaks. A unit and a pair need a label that more than half give, flags are those
-    that more than half raise. Layers that skip the item say neither yes nor no, and count among those of whom more
-    than half is asked. White space decides nothing.
+    A span that more than half have with the same ends and type is taken as it is. Any other segment (between two
+    borders of any spans) is marked if more than half mark it, and unmarked if more than half do not; its type is the
+    one that more than half of those who mark it give. If a person has several spans over a segment, the shortest
+    counts. A unit or a pair needs a label with a majority, flags need a majority. Layers that skip the item vote
+    neither yes nor no, but count in the total of which more than half is needed. White space is ignored.
     """
     answered, of = [layer for layer in layers if layer.skip is None], len(layers)
     if 2 * len(answered) <= of:
@@ -140,18 +139,18 @@ def majority(layers: Sequence[Layer], form: Form, sample: Sample) -> Layer | Non
 
 
 def _majority_marks(layers: Sequence[Layer], of: int, form: Form, text: str) -> Layer | None:
-    """The marks or labels that more than half give, and nothing else."""
+    """The marks or labels with a majority, and nothing else."""
     if form.has_spans:
         spans = _majority_spans(layers, of, form, text)
         return None if spans is None else Layer(spans=spans)
     if form.labels:
-        label = _winner([layer.label for layer in layers if layer.label is not None], of)
+        label = _majority_vote([layer.label for layer in layers if layer.label is not None], of)
         return None if label is None else Layer(label=label)
     units = _majority_units(layers, of)
     return None if units is None else Layer(units=units)
 
 
-def _winner(votes: Iterable[H], of: int) -> H | None:
+def _majority_vote(votes: Iterable[H], of: int) -> H | None:
     return next((what for what, count in Counter(votes).items() if 2 * count > of), None)
 
 
@@ -161,7 +160,7 @@ def _common_flags(flag_lists: Iterable[tuple[str, ...]], of: int) -> tuple[str, 
 
 
 def _with_agreed_ratings(layer: Layer, layers: Sequence[Layer]) -> Layer:
-    """A layer with the ratings on which all agree who give one: of the item, and of spans of one type at one place."""
+    """A layer with undisputed ratings: of the item, and of spans with the same ends and type."""
     spans = []
     for span in layer.spans:
         alike = [o for other in layers for o in other.spans if o.type == span.type]
@@ -180,7 +179,7 @@ def _unanimous(answers: Iterable[H]) -> H | None:
 
 
 def _majority_spans(layers: Sequence[Layer], of: int, form: Form, text: str) -> tuple[LayerSpan, ...] | None:
-    """Spans that more than half give; elsewhere the places that more than half mark; None where one is open."""
+    """Spans with a majority; elsewhere the segments with a majority; None if a segment is undecided."""
     marks = [layer.content(form, text) or frozenset() for layer in layers]
     whole = [mark for mark, count in Counter(chain.from_iterable(marks)).items() if 2 * count > of]
     borders = sorted({0, len(text), *(offset for spans in marks for start, end, _ in spans for offset in (start, end))})
@@ -188,10 +187,10 @@ def _majority_spans(layers: Sequence[Layer], of: int, form: Form, text: str) -> 
     for start, end in pairwise(borders):
         if any(first <= start and end <= after for first, after, _ in whole):
             continue
-        # The type of a place is that of the shortest span over it, as where layers are compared.
+        # The type of a segment is that of the shortest span over it, as when layers are compared.
         over = ([(stop - at, at, type_) for at, stop, type_ in spans if at <= start and end <= stop] for spans in marks)
         types = [min(spans)[2] for spans in over if spans]
-        marked, type_ = 2 * len(types) > of, _winner(types, len(types))
+        marked, type_ = 2 * len(types) > of, _majority_vote(types, len(types))
         if marked and type_ is not None:
             if merged and merged[-1][1:] == (start, type_):
                 merged[-1] = (merged[-1][0], end, type_)
@@ -207,13 +206,13 @@ def _spans(marks: Iterable[tuple[int, int, str]]) -> tuple[LayerSpan, ...]:
 
 
 def _majority_units(layers: Sequence[Layer], of: int) -> tuple[LayerUnit, ...] | None:
-    """The units that anybody labelled, each with the label that more than half give; None where one has none."""
+    """All labelled units, each with its majority label; None if a unit has none."""
     places = sorted({(unit.start, unit.end) for layer in layers for unit in layer.units})
     decisions = []
     for bounds in places:
         here = [unit for layer in layers for unit in layer.units if (unit.start, unit.end) == bounds]
-        decided = _winner([(unit.label,) for unit in here], of)
-        counts = _winner([tuple(sorted(unit.counts.items())) for unit in here if unit.counts], of)
+        decided = _majority_vote([(unit.label,) for unit in here], of)
+        counts = _majority_vote([tuple(sorted(unit.counts.items())) for unit in here if unit.counts], of)
         if decided is None or (decided == (None,) and counts is None):
             return None
         label = decided[0]
@@ -226,14 +225,14 @@ def _majority_units(layers: Sequence[Layer], of: int) -> tuple[LayerUnit, ...] |
 def best_annotators(
     tx: ReadTransaction, project: Project, texts: Sequence[AnnotatedText], *, resamples: int = 0
 ) -> dict[str, AgreementRow]:
-    """Language to the kappa of whoever agrees most with the silver layer, of `texts_with_layers` of silver (mFAVA, 3).
+    """By language, the kappa of the annotator who agrees most with silver (mFAVA, 3); from silver `texts_with_layers`.
 
-    By Cohen's kappa of words (of labels, where units or pairs are labelled), with types where the form has several.
-    Only items of two people or more count, so that all are asked about the same texts, and five of them are the
-    fewest. Ties go to whoever was invited first.
+    It is Cohen's kappa over words (over labels if units or pairs are labelled), typed if the form has several types.
+    Only items of two or more people count, so that all are compared on the same texts, and at least five items are
+    needed. Ties go to the person invited first.
     """
-    shared = [text for text in texts if len(text.layers) > 2]  # silver is one of them
-    memory: dict[Any, Any] = tx.remember("agreement", f"best {resamples}", dict)
+    shared = [text for text in texts if len(text.layers) > 2]  # two people and silver
+    memory: dict[Any, Any] = tx.cached("agreement", f"best {resamples}", dict)
     rows = agreement_rows([], shared, by_single_type=not project.form.has_spans, resamples=resamples, memory=memory)
     ids = {name: id_ for id_, name in tx.public_ids(tx.project(project.slug).id).items()}
     return best_with_silver(sorted(rows, key=lambda row: ids.get(row.between[0], 0)))
@@ -246,10 +245,10 @@ def label_of(
     handed_in: Sequence[Assignment],
     final_layer_of: Callable[[Assignment], Layer],
 ) -> tuple[Layer, str] | None:
-    """What counts of an item, and why: its gold (`gold`), its `single` annotation, or what all `agreed` on.
+    """The label of an item and its source: the gold layer (`gold`), the `single` annotation, or what all `agreed` on.
 
-    `handed_in` is what `annotations_by_item` has of it, `final_layer_of` is of `review.final_layers`. Agreed is what
-    all who are wanted say once they are through; of an item that everybody annotates, two people or more.
+    `handed_in` are its annotations from `annotations_by_item`, `final_layer_of` is from `review.final_layers`. `agreed`
+    needs all wanted annotators to be done; for an item that everybody annotates, two or more people.
     """
     if item.has_gold and (gold := tx.gold(item.id)) is not None:
         return gold, "gold"
@@ -263,21 +262,21 @@ def label_of(
     layers, sample = [final_layer_of(row) for row in handed_in], tx.sample(item.id)
     if layers[0].skip is not None or Comparison(project.form, sample).differ(layers):
         return None
-    return _plain(agreed(layers, project.form, sample)), "agreed"
+    return _plain(unanimous_layer(layers, project.form, sample)), "agreed"
 
 
 def lacks_label(project: Project, item: Item, handed_in: Sequence[Assignment]) -> bool:
-    """Whether as many as the project asks have handed an item in that has no label: rates without it may be biased."""
+    """Whether an item has all annotations it needs but no label; leaving such items out may bias rates."""
     asked = 2 if item.role is ItemRole.OVERLAP else project.entries.work.per_item
     return item.role in WORK_ROLES and len(handed_in) >= asked
 
 
-_SETTLED_AT_ONCE = 50  # items; people who save wait for as long
+_SETTLED_AT_ONCE = 50  # items per transaction, during which people who save have to wait
 Rule = Literal["agreed", "majority", "best_with_silver"]
 
 
 class Submission(Record):
-    """What one annotator, called by their public id, said of an item: theirs, and what counts after a correction."""
+    """One annotator's annotation of an item, under their public id: the original layer and the corrected one."""
 
     assignment: int
     by: str
@@ -286,44 +285,44 @@ class Submission(Record):
 
 
 class Disagreement(NamedTuple):
-    """An item that several people annotated."""
+    """An item with annotations of several people."""
 
     item: Item
-    differ: bool  # whether they do not all say the same
-    likeness: float  # of their layers, from 0 (nothing alike) to 1 (the same words), the mean over pairs
+    differ: bool  # whether the layers are not all the same
+    likeness: float  # mean similarity over pairs of layers, from 0 (nothing shared) to 1 (the same words)
     submissions: list[Submission]
     settled: bool  # whether the item has a gold layer
 
     @property
     def order(self) -> tuple[float, int]:
-        """Those that people are least alike on come first."""
+        """Sort key: the least similar layers first."""
         return self.likeness, self.item.position
 
 
 class Settled(Record):
-    """What a rule did."""
+    """The result of a rule."""
 
     settled: int  # items that got a gold layer
-    left: int  # items without one that it could not decide: they wait for a lead
-    unchanged: int = msgspec.field(name="kept")  # a gold layer, by hand or by default, or not decided
-    replaced: int  # of the settled, those that had another gold layer before
-    by_hand: int  # of the unchanged, those that a lead had settled by hand
-    best: dict[str, str]  # language to the public id of whoever agrees most with silver, if the rule asks
+    left: int  # items without gold that the rule could not decide; they wait for a lead
+    unchanged: int = msgspec.field(name="kept")  # items with gold (by hand or by default) or undecided
+    replaced: int  # settled items that had another gold layer before
+    by_hand: int  # unchanged items that a lead had adjudicated
+    best: dict[str, str]  # language to the public id of the annotator who agrees most with silver, for that rule
 
 
 class Vote(Record):
-    """A span or label of an item that is settled, with the annotations that give it, white space aside."""
+    """A span or label of an item under adjudication, with the annotations that contain it; white space is ignored."""
 
-    id: str  # in the item, as of a suggestion
+    id: str  # unique in the item, as for a suggestion
     start: int
     end: int
     type: str
     assignments: list[int]
-    rating: int | None  # the step of all who rate it, where they agree
+    rating: int | None  # the rating step, if all who rate it agree
 
 
 def votes_on(submissions: Sequence[Submission], form: Form, sample: Sample) -> list[Vote]:
-    """What anybody says of an item, in the order of the text."""
+    """All spans and labels of all annotators, in the order of the text."""
     givers: dict[tuple[int, int, str], list[int]] = {}
     for submission in submissions:
         for mark in submission.final.content(form, sample.response) or ():
@@ -337,7 +336,7 @@ def votes_on(submissions: Sequence[Submission], form: Form, sample: Sample) -> l
 
 
 def _sources(layer: Layer, votes: Iterable[Vote], form: Form, sample: Sample) -> list[GoldSource]:
-    """Which annotations each span or label of a layer is from; a span that was taken and then changed says so."""
+    """The source annotations of each span or label of a layer, and whether it was changed after it was taken."""
     voted, taken = {}, {}
     for vote in votes:
         voted[vote.start, vote.end, vote.type] = taken[suggested_id({"id": vote.id})] = vote.assignments
@@ -352,7 +351,7 @@ def _sources(layer: Layer, votes: Iterable[Vote], form: Form, sample: Sample) ->
 
 
 def submissions_of(tx: ReadTransaction, item: Item) -> list[Submission]:
-    """What everybody said of an item who has handed it in, in the order in which it was given; skips too."""
+    """All submitted annotations of an item, in the order in which it was assigned; skips too."""
     rows, names = tx.assignments(item_id=item.id, purpose=Purpose.ANNOTATE, state=DONE), tx.public_ids(item.project_id)
     return [Submission(row.id, names[row.person_id], row.layer, final_layer(tx, row)) for row in rows]
 
@@ -365,9 +364,9 @@ def disagreements(
     language: str | tuple[str, ...] | None = None,
     settled: bool = False,
 ) -> list[Disagreement]:
-    """Items that two people or more annotated, of some languages or all, those first that they are least alike on.
+    """Items with annotations of two or more people, in some languages or all, the least similar layers first.
 
-    With `settled` also those that have a gold layer, and those on which all agree.
+    With `settled`, items with a gold layer and items without disagreement are included.
     """
     handed_in, names = annotations_by_item(tx, project_id), tx.public_ids(project_id)
     final_layer_of = final_layers(tx, project_id)
@@ -390,12 +389,12 @@ def _disagreement(tx: ReadTransaction, project: Project, item: Item, submissions
         comparison = Comparison(project.form, tx.sample(item.id))
         return comparison.differ(layers), comparison.mean_similarity(combinations(layers, 2)) or 0.0
 
-    return Disagreement(item, *tx.remember(item.id, "disagreement", compare), submissions, item.has_gold)
+    return Disagreement(item, *tx.cached(item.id, "disagreement", compare), submissions, item.has_gold)
 
 
 @transactional
 def adjudicate(tx: WriteTransaction, project: Project, person_id: int, item_id: int) -> Assignment:
-    """Give a lead an item to settle, with what all say; one that they had before, with what they had said then."""
+    """Assign an item to a lead for adjudication, with all annotations; a lead who had it gets their old layer back."""
     return _adjudicate(tx, project, person_id, item_id)
 
 
@@ -407,14 +406,14 @@ def adjudicate_next(
     after: int,
     *,
     release: bool = False,
-    order: Sequence[Place] | None = None,
+    order: Sequence[QueuePosition] | None = None,
 ) -> Assignment | None:
-    """Give a lead the disagreement that follows an item in the list, which begins anew; None where no other is free.
+    """Assign a lead the next disagreement after an item; the list wraps around. None if no other is free.
 
-    Those of its language come first: a lead may read no other.
+    Items in the same language come first, because a lead may not read others.
 
-    With `release` they let go of that item, if they have changed nothing, so that others can settle it. `order` is an
-    earlier `_order`, which takes time: what was settled since is passed over.
+    With `release`, the lead gives up that item if they changed nothing, so that others can take it. `order` is an
+    earlier result of `_order`, which is slow; items settled since then are skipped.
     """
     person, item = _lead_and_item(tx, person_id, after)
     taken = tx.assignments(person.project_id, purpose=Purpose.ADJUDICATE, state=AT_WORK)
@@ -430,12 +429,12 @@ def adjudicate_next(
     return None
 
 
-Place = tuple[float, int, str | None, int]  # likeness and position, which order disagreements; language and item
+QueuePosition = tuple[float, int, str | None, int]  # likeness and position (the sort order), language and item
 
 
 def _order(
     tx: ReadTransaction, project: Project, project_id: int, languages: tuple[str, ...] | None = None
-) -> list[Place]:
+) -> list[QueuePosition]:
     return [
         (*row.order, row.item.language, row.item.id)
         for row in disagreements(tx, project, project_id, language=languages)
@@ -443,7 +442,7 @@ def _order(
 
 
 def _is_open(tx: ReadTransaction, project: Project, item: Item) -> bool:
-    """Whether an item that was a disagreement still is one."""
+    """Whether an item is still an unsettled disagreement."""
     if item.has_gold or item.role not in WORK_ROLES:
         return False
     submissions = submissions_of(tx, item)
@@ -472,12 +471,12 @@ def _adjudicate(tx: WriteTransaction, project: Project, person_id: int, item_id:
     layers = [submission.final for submission in submissions_of(tx, item)]
     if len(layers) < 2:
         raise Refused("Fewer than two people have handed this item in.", "Wait, or export what there is.")
-    common = agreed(layers, project.form, tx.sample(item.id))
+    common = unanimous_layer(layers, project.form, tx.sample(item.id))
     return tx.assign(item, person.id, Purpose.ADJUDICATE, layer=common, by=person.id)
 
 
 def after_adjudication(tx: WriteTransaction, project: Project, assignment: Assignment) -> None:
-    """What a lead hands in becomes gold, with their comment and the layers it is from; what it settles is accepted."""
+    """A layer that a lead submits becomes gold, with comment and sources; the annotations are accepted."""
     item = tx.item(assignment.item_id)
     _set_gold(tx, project, item, submissions_of(tx, item), assignment.layer, SETTLED_BY_HAND, by=assignment.person_id)
 
@@ -496,7 +495,7 @@ def _set_gold(
     payload: dict[str, Any] = {"comment": layer.comment.strip()} if layer.comment.strip() else {}
     sources = _sources(layer, votes_on(submissions, form, sample), form, sample)
     tx.set_gold(item, layer, kind, by=by, payload={**payload, "sources": msgspec.to_builtins(sources)})
-    # The annotations of a settled item are final; reviews of them are no longer needed.
+    # Annotations of a settled item are final; they need no more reviews.
     for annotation in tx.assignments(item_id=item.id, purpose=Purpose.ANNOTATE, state=State.SUBMITTED):
         for review in tx.assignments(subject_id=annotation.id, purpose=Purpose.REVIEW, state=AT_WORK):
             tx.move(review.id, State.WITHDRAWN, by=by, reason="item settled")
@@ -512,13 +511,13 @@ def settle(
     overwrite: bool = False,
     by: int | None = None,
 ) -> Settled:
-    """Settle by a rule every item that two people or more handed in, of a language or all.
+    """Settle by a rule all items that two or more people submitted, in one language or all.
 
-    With `overwrite` also those that have a gold layer, but for what a lead settled by hand. `by` is the lead who asks.
-    People work on meanwhile: an item that changes is left as it is. Call it once more to go on after an interruption.
+    With `overwrite`, also items with a gold layer, except those that a lead adjudicated. `by` is the lead who asks.
+    People can go on working: an item that changes meanwhile is skipped. After an interruption, call it again.
 
     Raises:
-        Refused: `best_with_silver`, and too few of these items have a silver layer.
+        Refused: the rule is `best_with_silver`, and too few of these items have a silver layer.
     """
     counts = dict.fromkeys(("settled", "left", "unchanged", "replaced", "by_hand"), 0)
     decided: list[tuple[Disagreement, Layer]] = []
@@ -549,7 +548,7 @@ def settle(
 def _settle(
     tx: WriteTransaction, project: Project, decided: Sequence[tuple[Disagreement, Layer]], rule: Rule, by: int | None
 ) -> list[bool]:
-    """Make layers gold, but where something changed since they were decided; whether each became it."""
+    """Set gold layers, except for items that changed after the decision; returns whether each was set."""
     changed = []
     for disagreement, gold in decided:
         item = tx.item(disagreement.item.id)
@@ -575,16 +574,16 @@ def _gold_by_rule(
 ) -> Layer | None:
     layers = [submission.final for submission in disagreement.submissions]
     if rule == "majority":
-        return majority(layers, project.form, tx.sample(disagreement.item.id))
+        return majority_layer(layers, project.form, tx.sample(disagreement.item.id))
     if rule == "agreed":
         same = not disagreement.differ and layers[0].skip is None
-        return agreed(layers, project.form, tx.sample(disagreement.item.id)) if same else None
+        return unanimous_layer(layers, project.form, tx.sample(disagreement.item.id)) if same else None
     by = best.get(disagreement.item.language or "")
     chosen = (row.final for row in disagreement.submissions if row.by == by and row.final.skip is None)
     return next(map(_plain, chosen), None)
 
 
-# The calls of leads.
+# Endpoints for leads.
 
 
 router = Router()
@@ -592,9 +591,9 @@ _Limit = Annotated[int, Query(ge=1, le=500)]
 
 
 class AdjudicationBody(StrictRecord):
-    """The `item` that a lead settles; or the one `after` which the next disagreement is wanted.
+    """The `item` to adjudicate, or the item `after` which the next disagreement follows.
 
-    With `release` they let go of that item, if they have changed nothing.
+    With `release`, the lead gives up the latter if they changed nothing.
     """
 
     item: RowId | None = None
@@ -603,14 +602,14 @@ class AdjudicationBody(StrictRecord):
 
 
 class Adjudication(Record):
-    """The assignment in which a lead settles an item; null where no other disagreement is free."""
+    """The assignment for adjudication; null if no other disagreement is free."""
 
     assignment: int | None
     state: State | None
 
 
 class SettleBody(StrictRecord):
-    """A rule that settles what it can decide, of one language or all; with `overwrite` also gold that no lead set."""
+    """Settle by a rule, in one language or all; with `overwrite` also items with gold that no lead set."""
 
     rule: Rule
     language: Annotated[str, msgspec.Meta(max_length=64)] | None = None
@@ -618,18 +617,18 @@ class SettleBody(StrictRecord):
 
 
 class DisagreementView(Record):
-    """An item that several people annotated; `likeness` goes from 0 to 1."""
+    """An item with annotations of several people; `likeness` is from 0 to 1."""
 
     key: str
     item: msgspec.Raw
     likeness: float
-    disputed: int  # spans or labels that not all give
+    disputed: int  # spans or labels that not all annotators have
     settled: bool
     submissions: list[Submission] = msgspec.field(name="said")
 
 
 class Disagreements(Record):
-    """Those items first that people are least alike on; `total` counts all."""
+    """Disagreements, the least similar layers first; `total` counts all."""
 
     total: int
     items: list[DisagreementView]
@@ -637,7 +636,7 @@ class Disagreements(Record):
 
 @router.call("GET", "/api/lead/disagreements", answer=Disagreements, pending=Pending)
 def list_disagreements(caller: Lead, language: Tag = None, settled: bool = False, limit: _Limit = 10) -> Response:
-    """What people said of one item, side by side; those items first that they are least alike on."""
+    """All annotations of disputed items, side by side; the least similar layers first."""
     return figure(caller, _disagreements, language=language, settled=settled, limit=limit)
 
 
@@ -656,27 +655,29 @@ def _disagreements(
 
 @router.call("POST", "/api/lead/adjudications")
 def take_on(caller: LeadWriter, body: AdjudicationBody) -> Adjudication:
-    """Take an item on to settle, or the next disagreement; what is then handed in becomes gold."""
+    """Take an item, or the next disagreement, for adjudication; the submitted layer becomes gold."""
     given: Assignment | None
     where, person = (caller.studio.store, caller.studio.project), caller.person.id
     if body.item is not None:
         given = adjudicate(*where, person, body.item)
     elif body.after is not None:
         figures: Figures = caller.request.app.state.figures
-        order = figures.value(caller, _ranked, list[Place], languages=caller.person.works_in)
+        order = figures.value(caller, _ranked, list[QueuePosition], languages=caller.person.works_in)
         given = adjudicate_next(*where, person, body.after, release=body.release, order=order)
     else:
         raise Refused("Which item?", "Name the `item`, or the one `after` which the next is wanted.")
     return Adjudication(None, None) if given is None else Adjudication(given.id, given.state)
 
 
-def _ranked(studio: Studio, tx: ReadTransaction, _: Progress, *, languages: tuple[str, ...] | None) -> list[Place]:
+def _ranked(
+    studio: Studio, tx: ReadTransaction, _: Progress, *, languages: tuple[str, ...] | None
+) -> list[QueuePosition]:
     return _order(tx, studio.project, studio.id, languages)
 
 
 @router.call("POST", "/api/lead/settle")
 def settle_by_rule(caller: LeadWriter, body: SettleBody) -> Settled:
-    """Settle by a rule every shared item that it can decide; what it cannot is left to a lead."""
+    """Settle by a rule all shared items that it can decide; the rest is left to a lead."""
     caller.count("heavy")
     studio = caller.studio
     which: dict[str, Any] = {"language": body.language, "overwrite": body.overwrite, "by": caller.person.id}

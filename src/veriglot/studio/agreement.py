@@ -1,7 +1,7 @@
-"""How far the annotators of a file agree: people with each other, and people with the model that made silver labels.
+"""Inter-annotator agreement in a file: people with each other, and people with the model that made silver labels.
 
-mFAVA reports both (its Figure 2), and takes each shared text's gold labels from the person who agrees most with silver.
-HalluVerse25 reports kappa of the labels of pairs (section 3.3), among which no hallucination (`0`) is one.
+mFAVA reports both (its Figure 2), and takes the gold labels of each shared text from the person who agrees most with
+silver. HalluVerse25 reports kappa over the labels of pairs (section 3.3), with `0` (no hallucination) as a label.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
     Range = tuple[int, int]
 
 
-__all__ = ["AgreementReport", "AgreementRow", "agreement", "agreement_rows", "beside_models", "best_with_silver"]
+__all__ = ["AgreementReport", "AgreementRow", "agreement", "agreement_rows", "best_with_silver", "merge_with_models"]
 
 
-# Samples of several annotators, joined into texts: who marked what in which response.
+# Samples of several annotators, grouped into texts: who marked what in which response.
 
 
 _MODEL, _PERSON = "model ", "person "  # a person and a model may have the same name
 _ANYBODY = "people"
-_GOLD = "gold"  # who labels are called after that were made of several people's, or of which nobody says whose they are
+_GOLD = "gold"  # annotator name of labels that were merged from several people, or whose annotator is unknown
 
 
 _M = TypeVar("_M", bound=Marks)
-_WHOLE = ("response", "fact")  # units that are labelled one by one
+_WHOLE = ("response", "fact")  # units that have one label each
 
 
 class Repeat(Record):
-    """A text that stands twice under one name: where it stands first, and where a `second` time."""
+    """A text that one annotator has twice: its `first` and its `second` position."""
 
     annotator: str
     first: str
@@ -58,13 +58,13 @@ class Repeat(Record):
 
 @dataclass(frozen=True)
 class _Labels(Marks):
-    """Marks, the annotation they are of, and the ranges labelled one by one, clean ones too; None where spans were."""
+    """Marks, their annotation, and the labelled ranges, clean ones too; `units` is None if spans were marked."""
 
     annotation: Annotation
     units: frozenset[Range] | None = None
 
     def text(self) -> str:
-        """Everything that it says; the same for equal labels."""
+        """All labels as a text; equal for equal labels."""
         units = "" if self.units is None else f" {sorted(self.units)}"
         return f"{self.spans.tolist()} {self.types}{units}"
 
@@ -79,32 +79,32 @@ class _Text:
 
     def marks(self) -> Iterator[tuple[str, _Labels]]:
         yield from ((_PERSON + name, marks) for name, marks in self.people)
-        yield from beside_models({}, self.models).items()
+        yield from merge_with_models({}, self.models).items()
 
 
 @dataclass(frozen=True)
 class _Texts:
-    """What annotators said of texts."""
+    """Texts with the labels of all their annotators."""
 
-    by_digest: dict[str, _Text]  # by the digests of response and of what is beside it, in their order
-    changed: int  # texts of which a model's annotations differ from row to row; the first counts
-    repeated: tuple[Repeat, ...]  # every text that a name annotated again, in the order of the samples
-    by_file: bool  # whether files stand for annotators, since all labels are called `gold`
-    settled: int  # texts with a layer `gold` beside people's own, which was made of theirs and counts as nobody's
+    by_digest: dict[str, _Text]  # by the digests of response, evidence and question, sorted
+    changed: int  # texts where a model's annotations differ between rows; the first counts
+    repeated: tuple[Repeat, ...]  # texts that one annotator has more than once, in the order of the samples
+    by_file: bool  # whether files stand for annotators, because all labels are called `gold`
+    settled: int  # texts with a layer `gold` beside the people's layers it was merged from; it is ignored
 
     @property
     def anonymous(self) -> bool:
-        """Whether one name stands for several people: it annotated a text more than once."""
+        """Whether one name stands for several people, because it has a text more than once."""
         return bool(self.repeated)
 
     def annotators(self) -> dict[str, int]:
-        """Person to how many texts they annotated, sorted; empty where `anonymous`."""
+        """Person to number of annotated texts, sorted; empty if `anonymous`."""
         if self.anonymous:
             return {}
         return dict(sorted(Counter(name for text in self.by_digest.values() for name, _ in text.people).items()))
 
     def layers_of_people(self) -> Iterator[tuple[str, dict[str, _Labels]]]:
-        """Texts with people's layers; where `anonymous` they are numbered, which says nothing across texts."""
+        """Texts with people's layers; if `anonymous`, people are numbered, differently in each text."""
         for key, text in self.by_digest.items():
             if self.anonymous:
                 yield key, {str(number): marks for number, (_, marks) in enumerate(text.people, 1)}
@@ -112,17 +112,17 @@ class _Texts:
                 yield key, dict(text.people)
 
     def layers_against_models(self) -> Iterator[tuple[str, dict[str, _Labels]]]:
-        """The texts that people and models annotated, with the layers of both (`_person_and_model` tells them apart).
+        """Texts that people and models annotated, with the layers of both (`_person_and_model` separates them).
 
-        Where `anonymous`, each person of a text stands in a row of their own, all under one name.
+        If `anonymous`, each person of a text has a row of their own, all with the same name.
         """
         for key, text in self.by_digest.items():
             if text.people and text.models:
                 rows = [{_ANYBODY: marks} for _, marks in text.people] if self.anonymous else [dict(text.people)]
-                yield from ((key, beside_models(row, text.models)) for row in rows)
+                yield from ((key, merge_with_models(row, text.models)) for row in rows)
 
     def layered(self, rows: Iterable[tuple[str, dict[str, _Labels]]], unit: str) -> list[AnnotatedText]:
-        """Texts and layers as `agreement_figures` takes them; without those that nobody annotated."""
+        """Texts and layers for `agreement_figures`, without texts that nobody annotated."""
         segment = None if unit in _WHOLE else segmenter(unit)
         result = []
         for key, labels in rows:
@@ -133,12 +133,12 @@ class _Texts:
                 bounds = segment(row.response, row.language)
             else:
                 units = _units(row, unit, labels)
-                bounds, layers = _bounds(units), {name: _over(units, each) for name, each in labels.items()}
+                bounds, layers = _bounds(units), {name: _to_units(units, each) for name, each in labels.items()}
             result.append(AnnotatedText(key, row.language or "", len(row.response), bounds, layers))
         return result
 
     def digest(self) -> str:
-        """Of all that was said, whatever the order."""
+        """Digest of all labels, independent of their order."""
         return digest(
             part
             for key, text in sorted(self.by_digest.items())
@@ -146,22 +146,22 @@ class _Texts:
         )
 
 
-def beside_models(people: Mapping[str, _M], models: Mapping[str, _M]) -> dict[str, _M]:
-    """Layers of people and of models as those of one text, who are told apart even where they have the same name."""
+def merge_with_models(people: Mapping[str, _M], models: Mapping[str, _M]) -> dict[str, _M]:
+    """Layers of people and models in one mapping; prefixes keep people and models with the same name apart."""
     layers = {_PERSON + name: marks for name, marks in people.items()}
     return layers | {_MODEL + name: marks for name, marks in models.items()}
 
 
 def _person_and_model(pair: tuple[str, str]) -> tuple[str, str] | None:
-    """Who the two of a pair are; None where they are not a person and a model."""
-    model, person = pair  # pairs are in the order of their names
+    """The person and the model of a pair; None if it is not one of each."""
+    model, person = pair  # pairs are sorted by name
     if not (model.startswith(_MODEL) and person.startswith(_PERSON)):
         return None
     return person.removeprefix(_PERSON), model.removeprefix(_MODEL)
 
 
 def _units(sample: Sample, unit: str, layers: Mapping[str, _Labels]) -> list[tuple[Range, ...]]:
-    """Each response or fact as its words' places; facts are those that all who label facts did, or `text.facts`."""
+    """The word ranges of each response or fact; facts are those labelled by all who label facts, or `text.facts`."""
     if unit == "response":
         return [((0, len(sample.response)),)]
     ranges = [labels.units for labels in layers.values() if labels.units is not None]
@@ -176,10 +176,10 @@ def _bounds(units: Sequence[tuple[Range, ...]]) -> Int32s:
     return np.array([(parts[0][0], parts[-1][1]) for parts in units], np.int32).reshape(-1, 2)
 
 
-def _over(units: Sequence[tuple[Range, ...]], labels: _Labels) -> Marks:
-    """Labels as marks of whole units, each of the type that most of its marked characters have.
+def _to_units(units: Sequence[tuple[Range, ...]], labels: _Labels) -> Marks:
+    """Labels as marks of whole units, each with the type of most of its marked characters.
 
-    Where facts were labelled, a label is of the fact with its range alone, for facts lie inside facts.
+    If facts were labelled, a label counts only for the fact with exactly its range, because facts can be nested.
     """
     marks = [(start, end, type_) for (start, end), type_ in zip(labels.spans.tolist(), labels.types, strict=True)]
     result: list[tuple[tuple[Range, ...], str | None]] = []
@@ -195,7 +195,7 @@ def _over(units: Sequence[tuple[Range, ...]], labels: _Labels) -> Marks:
 
 
 def _annotations(sample: Sample, unit: str) -> list[Annotation]:
-    """What annotators said. Of a response, `0` in the data of HalluVerse25 says that there is no hallucination."""
+    """The annotations of a sample. For responses, label `0` in the data of HalluVerse25 means no hallucination."""
     rows = [annotation for annotation in labelled(sample) if "computed" not in annotation.flags]
     if unit == "response" and not rows and sample.meta.get("label") == "0":
         return [Annotation(_GOLD, Kind.HUMAN, "halluverse", units=())]
@@ -209,7 +209,7 @@ def _annotations(sample: Sample, unit: str) -> list[Annotation]:
 
 def _labels_of(sample: Sample, annotation: Annotation, unit: str) -> _Labels:
     alone = reference(replace(sample, annotations=(annotation,)))
-    assert alone is not None  # who labelled nothing is not among `_annotations`
+    assert alone is not None  # `_annotations` leaves out annotators without labels
     units = annotation.units if unit == "fact" and annotation.spans is None else None
     ranges = None if units is None else frozenset((each.start, each.end) for each in units)
     return _Labels(alone.marks.spans, alone.marks.types, annotation, ranges)
@@ -218,12 +218,12 @@ def _labels_of(sample: Sample, annotation: Annotation, unit: str) -> _Labels:
 def _join(
     samples: Iterable[Sample], unit: str, where: Callable[[int], str] | None, file: Callable[[int], str] | None
 ) -> _Texts:
-    """Samples with one response, evidence and question in one language are one text."""
+    """Group samples into texts: same response, evidence, question and language."""
     texts: dict[str, _Text] = {}
     changed = set()
     repeated = []
     for number, sample in enumerate(samples):
-        beside = filter(None, (sample.evidence_text, sample.question))  # a short answer may be right beside another
+        beside = filter(None, (sample.evidence_text, sample.question))  # short answers recur with other evidence
         key = digest([sample.language or "", sample.response])[:16] + digest([*beside])[:16]
         for annotation in _annotations(sample, unit):
             labels = _labels_of(sample, annotation, unit)
@@ -239,19 +239,19 @@ def _join(
                 changed.add(key)
     by_file = bool(repeated) and _named_by_file(texts.values())
     settled = sum(_without_gold(text) for text in texts.values())
-    # Texts whatever the order of the samples.
+    # Sorted, so that the order of the samples does not matter.
     return _Texts(dict(sorted(texts.items())), len(changed), () if by_file else tuple(repeated), by_file, settled)
 
 
 def joined(samples: Iterable[Sample], file: Callable[[], str]) -> Iterable[Sample]:
-    """Texts with the labels of all annotators, of samples with those of one each; other samples as they are.
+    """Group samples with one annotator each into texts with the labels of all annotators; other samples are unchanged.
 
     Args:
         samples: of several files.
-        file: the file of the sample that came last; it stands for an annotator as in `agreement`.
+        file: returns the file of the last sample; it stands for an annotator as in `agreement`.
 
     Raises:
-        UsageError: a text stands twice under one name, or none has the labels of two.
+        UsageError: an annotator has a text twice, or no text has two annotators.
     """
     rows = [(sample, file()) for sample in samples]
     alone = [sample for sample, _ in rows]
@@ -270,7 +270,7 @@ def joined(samples: Iterable[Sample], file: Callable[[], str]) -> Iterable[Sampl
 
 
 def _named_by_file(texts: Collection[_Text]) -> bool:
-    """Call people by their files where all are called `gold`, and no file has a text twice; whether it is so."""
+    """Name people by their files if all labels are called `gold` and no file has a text twice; whether it did."""
     files = {name for text in texts for name in text.files}
     named = any(name != _GOLD for text in texts for name, _ in text.people)
     if named or any(len(set(text.files)) < len(text.files) for text in texts):
@@ -283,7 +283,7 @@ def _named_by_file(texts: Collection[_Text]) -> bool:
 
 
 def _without_gold(text: _Text) -> bool:
-    """Leave out gold that stands beside what it was made of, as in an export of the studio; whether there was such."""
+    """Drop a gold layer beside the layers it was merged from, as in an export of the studio; returns whether it did."""
     others = [(name, marks) for name, marks in text.people if name != _GOLD]
     if not others or len(others) == len(text.people):
         return False
@@ -295,19 +295,19 @@ Among = Literal["people", "silver", "models"]
 
 
 class AgreementRow(Estimate, frozen=True):
-    """One figure.
+    """One result.
 
     Attributes:
         among: `people` with each other, people with models (`silver`), or `models` with each other.
         measure: kappa, pi, alpha, span_f1 (intersection over union of at least 0.5), span_f1_exact, or gamma.
         scope: binary (marked or not) or typed.
-        language: BCP 47 tag (empty where none is stated), or `all`.
-        between: the two annotators, a person first; `all` and `all` for the mean over pairs, or of all at once.
-        pairs: pairs of annotators behind it.
-        items: units; for measures of spans, spans.
-        marked: how many of them somebody marked.
-        texts: how many.
-        reason: why a number is missing.
+        language: BCP 47 tag (empty if unknown), or `all`.
+        between: the two annotators, a person first; `all` and `all` for the mean over pairs, or over all at once.
+        pairs: number of annotator pairs.
+        items: number of units; for measures of spans, of spans.
+        marked: number of items marked by anybody.
+        texts: number of texts.
+        reason: why the value is missing.
     """
 
     among: Among
@@ -327,15 +327,15 @@ class AgreementReport(Record):
 
     Attributes:
         unit: what is counted; see `agreement`.
-        texts: texts that somebody annotated.
-        shared: texts that two people or more annotated.
-        annotators: person to how many texts; empty where `anonymous`.
-        anonymous: whether one name stands for several people, so that nobody can be told from anybody.
+        texts: texts with any annotation.
+        shared: texts annotated by two or more people.
+        annotators: person to number of texts; empty if `anonymous`.
+        anonymous: whether one name stands for several people, so that people cannot be distinguished.
         best: language to the person who agrees most with silver, see `best_with_silver`.
-        rows: all figures.
-        notes: what to know about them.
-        repeated: texts that stand twice under one name, which is what makes the annotators `anonymous`.
-        signature: how they were made.
+        rows: all results.
+        notes: remarks on the results.
+        repeated: texts that one annotator has twice; these make the annotators `anonymous`.
+        signature: settings of the computation.
     """
 
     unit: str
@@ -360,29 +360,29 @@ def agreement(
     where: Callable[[int], str] | None = None,
     file: Callable[[int], str] | None = None,
 ) -> AgreementReport:
-    """Measure agreement.
+    """Measure inter-annotator agreement.
 
-    Samples with the same response, evidence and question in the same language are one text, so that annotators may
-    stand in files or rows of their own. Where one name annotated a text several times (as `gold` does in data sets that
-    leave names out), pairs of people are pooled, and Scott's pi stands in for Cohen's kappa.
+    Samples with the same response, evidence, question and language are one text, so annotators may have separate files
+    or rows. If one name annotated a text several times (as `gold` does in data sets without names), pairs of people are
+    pooled, and Scott's pi replaces Cohen's kappa.
 
     Args:
         samples: with annotations.
-        unit: what is counted: `word`, `char`, `hf:TOKENIZER`; `response` for responses as wholes (labels of each,
-            with evidence), `fact` for facts that annotators labelled, or else those of `text.facts` that spans touch.
-        resamples: of whole texts; 0 for no intervals.
-        seed: of the resamples and of chance in gamma.
-        gamma: random annotations a text for gamma; 0 leaves it out, which is most of the work.
-        where: what the place of a sample is called, by its number from 0, in `repeated`; its id where nothing is given.
-        file: the file of a sample, by its number: where all labels are called `gold`, and no file has a text twice,
+        unit: what is counted: `word`, `char`, `hf:TOKENIZER`; `response` for one label per response (together with its
+            evidence), `fact` for labelled facts, or else the facts of `text.facts` that spans overlap.
+        resamples: number of bootstrap samples of whole texts; 0 for no intervals.
+        seed: for the bootstrap and for gamma.
+        gamma: random annotations per text for gamma; 0 skips gamma, which takes most of the time.
+        where: maps the number of a sample (from 0) to its name in `repeated`; None uses its id.
+        file: maps the number of a sample to its file: if all labels are called `gold` and no file has a text twice,
             files stand for annotators.
 
     Raises:
         InputError: no text has two annotators.
         UnknownNameError: no such unit.
-        MissingExtraError: gamma is asked for, and scipy is not installed.
+        MissingExtraError: gamma is requested, and scipy is not installed.
     """
-    unit = "response" if unit == "pair" else unit  # what it was called
+    unit = "response" if unit == "pair" else unit  # the old name
     if unit not in {*_WHOLE, "char", "word"} and not unit.startswith("hf:"):
         raise UnknownNameError("unit", unit, (*_WHOLE, "char", "word", "hf:<tokenizer>"))
     texts = _join(samples, unit, where, file)
@@ -398,7 +398,7 @@ def agreement(
             " Labels of whole responses need --unit response; a column of names, --map annotator=COLUMN.",
             field="annotations",
         )
-    spans = unit not in _WHOLE  # gamma and F1 ask where marks are, and here they are where units are
+    spans = unit not in _WHOLE  # gamma and F1 compare positions, which are fixed for labelled units
     rows = agreement_rows(
         [text for text in people if len(text.layers) > 1],
         silver,
@@ -450,11 +450,11 @@ def agreement_rows(
     progress: Callable[[float], None] | None = None,
     memory: dict[Any, Any] | None = None,
 ) -> list[AgreementRow]:
-    """All figures of texts of several people, of people `beside_models`, and of several models.
+    """All results for texts of several people, of people and models (`merge_with_models`), and of several models.
 
-    They are binary, and typed as well where marks have several types, or a single one and `by_single_type` asks for it.
-    `progress` is told how much of people's texts is done, from 0 to 1. What `memory` holds of the same texts, from the
-    call before with the same arguments, is not computed again.
+    They are binary, and also typed if marks have several types, or a single one and `by_single_type` is set. `progress`
+    gets the finished share of people's texts, from 0 to 1. Results in `memory`, from an earlier call with the same
+    arguments, are not computed again.
     """
     texts = (*people, *silver, *models)
     types = sorted({type_ or "" for text in texts for marks in text.layers.values() for type_ in marks.types})
@@ -499,9 +499,9 @@ def _rows(among: Among, figures: Iterable[AgreementFigure]) -> Iterator[Agreemen
 
 
 def best_with_silver(rows: Iterable[AgreementRow]) -> dict[str, AgreementRow]:
-    """Language to the kappa of the person who agrees most with silver; `between` names them, ties go to the first.
+    """By language, the kappa of the person who agrees most with silver, named in `between`; ties go to the first.
 
-    With types where there are any. Nobody is best by fewer than `FEWEST_TEXTS` texts.
+    Typed if there are types. At least `FEWEST_TEXTS` texts are needed.
     """
     rated = [
         row

@@ -1,4 +1,4 @@
-"""The studio's web app: routes, page files, guards, and the server."""
+"""The studio's web app: routes, static files, request guard, and the server."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ for _path in _PAGES:
 
 @page_router.get("/api/openapi.json")
 def open_api(request: Request) -> Response:
-    """The API described: for leads, and for all where the operator allows it."""
+    """The OpenAPI description: for leads, and for everybody if the operator allows it."""
     if not request.app.state.settings.open_api:
         require_lead(request)
     return json_response(request.app.openapi())
 
 
 class Health(Record):
-    """Whether the server answers and reaches its databases."""
+    """Whether the server responds and reaches its databases."""
 
     status: Literal["ok"]
     version: str
@@ -101,14 +101,14 @@ health_router = Router()
 
 @health_router.call("GET", "/api/health")
 def health(request: Request) -> Health:
-    """Whether the server answers and reaches its databases."""
+    """Whether the server responds and reaches its databases."""
     request.app.state.studios.check()
     return Health("ok", __version__)
 
 
 _RULES = (people, assignment, exam, adjudication, review, dashboard, figures, item_list, rates, export, texts)
 _PARTS = (*(rules.router for rules in _RULES), health_router, sign_in.router, page_router)
-_THREADS = 16  # calls in work at once: each holds the database or the interpreter, so more would only wait
+_THREADS = 16  # concurrent calls: each needs the database or the interpreter, so more would only wait
 
 
 def _make_app(studios: Studios, settings: Settings) -> FastAPI:
@@ -142,18 +142,18 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def studio_server(studios: Studios, settings: Settings) -> uvicorn.Server:
-    """A server that is not running yet."""
-    larger = {"/api/lead/import": (4 * MOST_IMPORTED // 3 + 1000, 600.0)}  # in base64; seconds
+    """A server, not yet running."""
+    larger = {"/api/lead/import": (4 * MOST_IMPORTED // 3 + 1000, 600.0)}  # bytes in base64; seconds
     return server_of(Guard(_make_app(studios, settings), settings, error_response, "/api/", larger), settings)
 
 
 def serve(studios: Studios, settings: Settings, announce: Callable[[], None]) -> None:
-    """Serve until it is told to stop (SIGINT or SIGTERM); calls in work are finished first.
+    """Serve until SIGINT or SIGTERM; running calls are finished first.
 
-    `announce` is called once the address is taken.
+    `announce` is called once the address is bound.
 
     Raises:
-        VeriglotError: the address cannot be listened at.
+        VeriglotError: the server cannot listen at the address.
     """
     with closing(studios):
         run_server(settings, lambda _: studio_server(studios, settings), announce)

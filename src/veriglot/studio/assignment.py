@@ -1,15 +1,15 @@
-"""Assignments: preparing the items, the next one for a person, events that change one, and withdrawal.
+"""Assignments: preparation of items, a person's next item, events that change an assignment, and withdrawal.
 
-- Annotators: the exam first, if the project has one. Then the items of their languages that everybody shares (the
-  first `work.overlap` of each), then items of their own, each for `work.per_item` people, `work.per_person` at most.
-  Hidden checks are strewn in at `checks.share`. Where those who were asked differ, `work.per_disputed_item` are.
-- Reviewers: annotations of others that wait for a review, then items of batches that are validated.
-- Leads: what they took on to settle, then what reviewers do.
+- Annotators: first the exam, if the project has one. Then the items of their languages that everybody shares (the first
+  `work.overlap` of each), then items of their own, each for `work.per_item` people, at most `work.per_person`. Hidden
+  checks are mixed in at a rate of `checks.share`. If the annotators of an item disagree, it gets
+  `work.per_disputed_item`.
+- Reviewers: annotations of others that wait for a review, then items of batches under validation.
+- Leads: items they took for adjudication, then the same as reviewers.
 
-What somebody has begun comes before anything new, on whatever device, and what a lead gave a higher priority before
-the rest. What people who left or were shut out had begun goes to others, as does what somebody holds for
-`work.release_hours` without a save; it is withdrawn, with its event, and taken up where it was left if it comes back to
-them.
+Started work comes before new work, on every device, and items with a higher priority (set by a lead) come before the
+rest. The open work of people who left or were excluded goes to others, and so does work that was not saved for
+`work.release_hours`; it is withdrawn with an event, and continued from its last state if the person gets it again.
 """
 
 from __future__ import annotations
@@ -83,19 +83,18 @@ __all__ = ["assign_item", "check_ready", "is_stale", "router", "withdraw"]
 assignment_row, item_row, person_row = t.assignments.c, t.items.c, t.people.c  # in statements
 
 
-# Events of people: known ones answered again, late ones kept, the others carried out.
+# Events of people: repeated ones get the first answer again, late ones are stored, others are applied.
 #
-# An assignment has a version, which every change of its layer or state raises. An event names the version that its
-# sender had seen; it is carried out only where that is still the version. So two tabs, two reviewers or a page that
-# comes back online can send whatever they like: nothing is overwritten unseen, nothing is done twice, and nothing that
-# was sent is lost.
+# An assignment has a version, which every change of its layer or state increments. An event names the version that its
+# sender had; it is applied only if that is still the current version. So two tabs, two reviewers or a page that comes
+# back online can send anything: nothing is overwritten unseen, nothing is done twice, and nothing is lost.
 
 
 _HANDED_IN = (State.SUBMITTED, State.SKIPPED)
-_CLOCKS_DIFFER = 2.0  # seconds that a page may state beyond what passed here, without a word in the history
+_CLOCKS_DIFFER = 2.0  # seconds that a page may report beyond the time that passed here, without a note in the history
 _Steps = dict[str, tuple[tuple[State, ...], "State | None"]]
-_ASIDE = frozenset({"opened", "comment"})  # these change no layer and no state, so they fit every version
-_BOTH: _Steps = {  # kind: from which states, to which; None keeps it
+_ASIDE = frozenset({"opened", "comment"})  # these change no layer and no state, so they apply to every version
+_BOTH: _Steps = {  # kind: allowed states, and the next state; None for no change
     "opened": (tuple(State), None),
     "comment": (tuple(State), None),
     "save": (AT_WORK, None),
@@ -115,24 +114,23 @@ def append(
     after: _Effect | None = None,
     lock: str | None = None,
 ) -> EventResult:
-    """Add an event to an assignment, in one transaction; when this returns, it is on disk.
+    """Add an event to an assignment, in one transaction; when this returns, the event is on disk.
 
-    An event that is known already gives its first result, and nothing is done. One that comes too late is kept as a
-    `conflict`, and refused.
+    A repeated event returns the first result and changes nothing. A late event is stored as a `conflict` and refused.
 
     Args:
         store: the store.
         assignment_id: the assignment.
-        person_id: who does it; it has to be theirs.
-        new: the event. Its layer is taken as checked (`layers.check`).
-        before: called with the assignment as it was, once the event is known to be new and in time.
-        after: called with the assignment as it is now; what either raises undoes everything.
+        person_id: the owner of the assignment.
+        new: the event, with a layer that passed `layers.check`.
+        before: called with the old assignment, once the event is known to be new and in time.
+        after: called with the new assignment; an error in either callback undoes everything.
         lock: of the transaction, see `Store.writing`.
 
     Raises:
-        NotFound: no such assignment of this person.
-        Conflict: the assignment has changed since `base_version`, or its state takes no such event.
-        Refused: the person was shut out, or the id belongs to another event.
+        NotFound: this person has no such assignment.
+        Conflict: the assignment has changed since `base_version`, or its state does not allow the event.
+        Refused: the person was excluded, or the id belongs to another event.
     """
     result = store.transact(lambda tx: _append(tx, assignment_id, person_id, new, before, after), lock=lock)
     if isinstance(result, Conflict):
@@ -148,7 +146,7 @@ def _append(
     before: _Effect | None,
     after: _Effect | None,
 ) -> EventResult | Conflict:
-    """`append` inside a transaction; an event that came too late is kept, and its conflict returned."""
+    """`append` inside a transaction; a late event is stored, and its conflict returned."""
     if new.event_id.startswith("server-"):
         raise Refused("Events of the server are called so.", "Send a new UUID with each event.")
     if new.kind == "skip" and (new.layer is None or new.layer.skip is None):
@@ -196,7 +194,7 @@ def _append(
 
 
 def _changes(old: Assignment, new: NewEvent, state: State, worked: float) -> dict[str, Any]:
-    """What an event changes of its assignment's row; `worked` are its seconds as far as they can be true."""
+    """The changes of the assignment's row; `worked` are the event's seconds, as far as they are possible."""
     at, seconds = now(), old.seconds + worked
     if new.kind in _ASIDE:
         return {"seconds": seconds, "opened_at": old.opened_at or at}
@@ -209,7 +207,7 @@ def _changes(old: Assignment, new: NewEvent, state: State, worked: float) -> dic
 
 
 def _repeated(known: Event, assignment: Assignment, person_id: int, new: NewEvent) -> EventResult | Conflict:
-    """The first result of an event that is known; another event under its id is refused, for it would be lost."""
+    """The first result of a repeated event; a different event with the same id is refused, so that it is not lost."""
     if (known.assignment_id, known.person_id, known.digest) != (assignment.id, person_id, _digest(new)):
         raise Refused("This id belongs to another event.", "Send a new UUID with each event.")
     if known.kind == "conflict":
@@ -220,23 +218,23 @@ def _repeated(known: Event, assignment: Assignment, person_id: int, new: NewEven
 
 
 def _digest(new: NewEvent) -> str:
-    """Of what the event says; not of the clock, which a sender may read again when it repeats itself."""
+    """Digest of the content of an event, without the time, which may differ when a sender repeats it."""
     layer = "" if new.layer is None else new.layer.encode()
     joined = "\0".join((new.kind, str(new.base_version), layer, new.comment or ""))
     return sha256(joined)
 
 
-# What somebody does to an assignment of theirs, with everything that follows from it, in one transaction.
+# What a person does to their assignment, with all consequences, in one transaction.
 
 
 def apply_event(store: Store, project: Project, person_id: int, assignment_id: int, new: NewEvent) -> EventResult:
-    """Carry out an event of a person, and what follows from it; when this returns, it is on disk.
+    """Apply a person's event and its consequences; when this returns, it is on disk.
 
-    A review moves the annotation that it looks at, the last check of a batch decides the batch, a settled item gets
-    its gold layer. Layers are taken as checked (`layers.check`).
+    A review changes the state of its annotation, the last check of a batch decides the batch, a settled item gets its
+    gold layer. Layers must have passed `layers.check`.
     """
     if new.kind == "confirm":
-        # What is confirmed is the layer that was to be reviewed, whatever the reviewer had tried out.
+        # Confirm the layer under review, whatever the reviewer tried out.
         with store.reading() as tx:
             review = tx.assignment(assignment_id)
             if review.subject_id is not None:
@@ -262,7 +260,7 @@ def apply_event(store: Store, project: Project, person_id: int, assignment_id: i
 
 
 def _ask_more(tx: WriteTransaction, project: Project, item: Item) -> None:
-    """Where all who were asked to annotate an item are through and differ, ask `work.per_disputed_item`."""
+    """If all annotators of an item are done and disagree, ask for `work.per_disputed_item`."""
     most = project.entries.work.per_disputed_item
     if most is None or item.role is not ItemRole.NORMAL or item.people_wanted(project) >= most:
         return
@@ -273,10 +271,10 @@ def _ask_more(tx: WriteTransaction, project: Project, item: Item) -> None:
         tx.update_item(item, "disputed", wanted=most)
 
 
-# What items are for, said once before the work: shared by all, for the exam, or hidden checks.
+# Roles of items, set once before the work: shared by all, exam, or hidden checks.
 #
-# Items that the project file names for the exam or as checks come with their role; the others are drawn here from the
-# data. It is done when somebody first asks for work, and again when more items were imported; what was said stays.
+# Items that the project file names for the exam or as checks are imported with their role; the others are drawn here
+# from the data. It runs when somebody first asks for work, and again after an import; roles that were set stay.
 
 
 def _prepare(tx: WriteTransaction, project: Project, project_id: int) -> None:
@@ -309,7 +307,7 @@ def _key(item: Item) -> str:
 
 
 def _set_role(tx: WriteTransaction, items: list[Item], chosen: Collection[int], role: ItemRole) -> list[Item]:
-    """Give a role to the chosen ones; the rest."""
+    """Give a role to the chosen items; returns the others."""
     for item in sorted(items, key=lambda item: item.id):
         if item.id in chosen:
             tx.set_role(item, role)
@@ -317,7 +315,7 @@ def _set_role(tx: WriteTransaction, items: list[Item], chosen: Collection[int], 
 
 
 def _unassigned_with(tx: ReadTransaction, project_id: int, language: str, layer: str) -> set[int]:
-    """Items of the data with this layer that nobody was given yet: only of them it can still be said what they are."""
+    """Items of the data with this layer that nobody was assigned; only these can still get a role."""
     given = exists().where(assignment_row.item_id == item_row.id)
     statement = select(item_row.id).where(
         item_row.project_id == project_id,
@@ -335,13 +333,12 @@ def _unassigned_with(tx: ReadTransaction, project_id: int, language: str, layer:
 def next_assignment(
     store: Store, project: Project, person_id: int, *, enough: Collection[str] = ()
 ) -> Assignment | None:
-    """What somebody does next: what they have begun, or something new; None where there is nothing for them now.
+    """A person's next assignment, started or new; None if there is nothing for them now.
 
-    Nobody gets new items of languages that have `enough`, but for what a lead gave a higher priority.
+    Nobody gets new items in languages with `enough` labels, except items with a higher priority from a lead.
 
-    Two that ask at once, in one process or several, get different items. None has several reasons, of which
-    `Person.stage` and `count_left` tell: the exam waits to be finished (`exam.finish`), the work is done, or others
-    have to come first.
+    Two concurrent calls, in one process or several, get different items. None has several causes; `Person.stage` and
+    `count_left` tell which: the exam waits for `exam.finish`, the work is done, or others have to finish first.
     """
     with store.reading() as tx:
         person = tx.person(person_id)
@@ -370,7 +367,7 @@ def _assign_next(tx: WriteTransaction, project: Project, person_id: int, enough:
 
 
 def _begun(tx: ReadTransaction, person: Person) -> Assignment | None:
-    """What somebody has to go on with: what was sent back first, then by priority, the oldest first."""
+    """A person's started work: returned items first, then by priority, then the oldest."""
     order = (assignment_row.state != State.RETURNED, item_row.priority.desc(), assignment_row.id)
     mine = (assignment_row.person_id == person.id, assignment_row.state.in_(AT_WORK))
     joined = select(assignment_row.id).join(t.items, item_row.id == assignment_row.item_id)
@@ -380,7 +377,7 @@ def _begun(tx: ReadTransaction, person: Person) -> Assignment | None:
 def assign_item(
     tx: WriteTransaction, project: Project, item: Item, person: Person, *, by: int | None = None
 ) -> Assignment:
-    """Give an item to annotate, at once or `by` a lead; where it was withdrawn from them, they find what they had."""
+    """Assign an item for annotation, automatically or `by` a lead; a withdrawn assignment continues where it was."""
     round_ = 0 if item.batch_id is None else tx.batch(item.batch_id).round
     earlier = tx.assignments(item_id=item.id, person_id=person.id, purpose=Purpose.ANNOTATE, round=round_)
     if earlier:
@@ -390,9 +387,9 @@ def assign_item(
 
 
 def withdraw(tx: WriteTransaction, assignment_id: int, *, reason: str, by: int | None = None) -> Assignment:
-    """Withdraw an assignment: the item can go to somebody else. What was done stays in it and in the history.
+    """Withdraw an assignment, so that somebody else can get the item. Its content stays in it and in the history.
 
-    Open reviews of it are withdrawn too. One that is withdrawn already stays as it is.
+    Open reviews of it are withdrawn too. An assignment that is already withdrawn does not change.
     """
     old = tx.assignment(assignment_id, lock=True)
     if old.state is State.WITHDRAWN:
@@ -403,7 +400,7 @@ def withdraw(tx: WriteTransaction, assignment_id: int, *, reason: str, by: int |
 
 
 def is_stale(hours: float) -> ColumnElement[bool]:
-    """Whether an assignment waits for somebody who has saved neither it nor anything else for so long."""
+    """Whether the owner of an assignment has saved nothing, there or elsewhere, for so many hours."""
     since, other = now() - timedelta(hours=hours), t.assignments.alias().c
     saved = and_(other.state.in_(AT_WORK), other.version > 0, other.changed_at >= since)
     busy = exists().where(other.person_id == assignment_row.person_id, or_(saved, other.submitted_at >= since))
@@ -411,9 +408,9 @@ def is_stale(hours: float) -> ColumnElement[bool]:
 
 
 def _withdraw_from_absent(tx: WriteTransaction, project: Project, project_id: int) -> None:
-    """Withdraw what people had begun who were shut out, failed, or whose link has ended, and what is stale.
+    """Withdraw stale work, and started work of people who were excluded, failed, or whose link expired.
 
-    What they handed in stays: `people.revoke` says so. The exam and what a lead settles stay as well.
+    Submitted work stays, see `people.revoke`; so do the exam and a lead's adjudications.
     """
     gone = or_(person_row.revoked_at.is_not(None), person_row.out_at.is_not(None), person_row.key_expires_at <= now())
     hours = project.entries.work.release_hours
@@ -435,7 +432,7 @@ def _withdraw_from_absent(tx: WriteTransaction, project: Project, project_id: in
 
 
 def count_left(tx: ReadTransaction, project: Project, person: Person, enough: Collection[str] = ()) -> int:
-    """How many items wait for somebody now: begun ones, and one more where something new is there for them."""
+    """How many items wait for a person now: the started ones, plus one if a new one is available."""
     begun = len(tx.assignments(person_id=person.id, state=AT_WORK))
     if begun:
         return begun
@@ -444,14 +441,14 @@ def count_left(tx: ReadTransaction, project: Project, person: Person, enough: Co
     return int(_next_item(tx, project, person, enough) is not None)
 
 
-# The item that an annotator gets next: one that everybody shares, then one of their own, with hidden checks strewn in.
+# An annotator's next item: first shared items, then items of their own, with hidden checks mixed in.
 
 
 def _checks_due(given: int, share: float, *words: object) -> int:
-    """How many of somebody's first `given + 1` items are hidden checks.
+    """How many of a person's first `given + 1` items are hidden checks.
 
-    One falls into each stretch of `1 / share` items, at a place of chance that stands fixed for these words, so that
-    nobody can count them off.
+    Each stretch of `1 / share` items has one, at a position that is random but fixed for these words, so that nobody
+    can predict it.
     """
     if share <= 0:
         return 0
@@ -460,15 +457,15 @@ def _checks_due(given: int, share: float, *words: object) -> int:
 
 
 def _next_item(tx: ReadTransaction, project: Project, person: Person, enough: Collection[str]) -> Item | None:
-    """The item that an annotator annotates next; None where there is none for them (any more)."""
+    """The annotator's next item; None if there is none for them (any more)."""
     if not person.can_work(project):
         return None
     item = _work_item(tx, project, person, enough)
-    return None if item is None else _check_item(tx, project, person) or item  # nobody is kept with checks alone
+    return None if item is None else _check_item(tx, project, person) or item  # checks only while there is work
 
 
 def _check_item(tx: ReadTransaction, project: Project, person: Person) -> Item | None:
-    """A hidden check, if one is due and left."""
+    """A hidden check, if one is due and available."""
     checks = project.entries.checks
     if checks is None:
         return None
@@ -483,10 +480,10 @@ def _check_item(tx: ReadTransaction, project: Project, person: Person) -> Item |
 
 
 def _work_item(tx: ReadTransaction, project: Project, person: Person, enough: Collection[str]) -> Item | None:
-    """The first item that waits for this person: by priority, then what everybody shares, then those for a few.
+    """The first available item for this person: by priority, then shared items, then items for a few people.
 
-    Of a batch that was sent back, they have none. Its batch still takes annotations, if it has one. What was taken from
-    them comes last.
+    Only items that this person does not have yet, in batches that still take annotations. Items that were withdrawn
+    from them come last.
     """
     roles, most = [ItemRole.OVERLAP], project.entries.work.per_person
     own = (item_row.id == assignment_row.item_id) & (item_row.role == ItemRole.NORMAL)
@@ -500,7 +497,7 @@ def _work_item(tx: ReadTransaction, project: Project, person: Person, enough: Co
     )
     waiting = or_(item_row.role == ItemRole.OVERLAP, t.is_missing(project))
     items = _items(person, *roles).where(waiting, ~_has(person), ~is_closed)
-    if enough:  # what somebody annotated already is annotated by all who were to, or it would have no label
+    if enough:  # items with some annotations still get the missing ones, or they would have no label
         is_begun = exists().where(
             assignment_row.item_id == item_row.id, assignment_row.purpose == Purpose.ANNOTATE, live
         )
@@ -522,22 +519,22 @@ def _mine(person: Person) -> tuple[ColumnElement[bool], ...]:
 
 
 def _has(person: Person) -> ColumnElement[bool]:
-    """Whether the person has the item, or is through with it."""
+    """Whether the person has the item or has finished it."""
     live = assignment_row.state != State.WITHDRAWN
     return exists().where(assignment_row.item_id == item_row.id, *_mine(person), live)
 
 
-# Marks that are shown beforehand, where a project wants any: of the silver layer, a detector, or a file of predictions.
+# Suggestions: marks shown before the work, if a project wants any: from the silver layer, a detector, or predictions.
 #
-# They bias (those who see them agree with them more), so they are off unless the project file says otherwise, are kept
-# with the assignment that showed them, and can be left out on a share of the items so that their effect can be
-# measured. `comparison.verdict` says what became of each.
+# They bias (people who see them agree with them more), so they are off by default, are stored with the assignment that
+# showed them, and can be hidden on a share of the items so that their effect can be measured. `comparison.verdict`
+# classifies what people did with each.
 
 
 def suggestions_for(tx: ReadTransaction, project: Project, item: Item) -> list[dict[str, Any]] | None:
-    """Spans to show with an item, as in a layer; None where none are shown (which an empty list is not).
+    """Suggested spans for an item, as in a layer; None if the item shows none (an empty list means nothing to mark).
 
-    Never in the exam. On hidden checks as on all others, for they would stand out.
+    Never in the exam. Hidden checks show them like all other items, so that they do not stand out.
     """
     entry = project.entries.suggestions
     if entry is None or item.role is ItemRole.EXAM or not project.form.has_spans:
@@ -561,11 +558,11 @@ def _detector(name: str) -> Detector:
 
 
 def check_ready(tx: ReadTransaction, project: Project, project_id: int) -> list[str]:
-    """What the exam lacks, in words, once it is known that annotators can begin.
+    """Problems of the exam, in words, after checking that annotators can start.
 
     Raises:
-        VeriglotError: the detector of the suggestions cannot be loaded.
-        UsageError: there are items, and the exam has none of them.
+        VeriglotError: the detector for suggestions cannot be loaded.
+        UsageError: there are items, but none for the exam.
     """
     entry = project.entries.suggestions
     if entry is not None and entry.detector is not None:
@@ -582,7 +579,7 @@ def check_ready(tx: ReadTransaction, project: Project, project_id: int) -> list[
 
 
 def _detected(name: str, project: Project, sample: Sample) -> list[dict[str, Any]] | None:
-    """What a detector marks; None where it does not judge the sample."""
+    """The spans of a detector; None if it does not judge the sample."""
     detector = _detector(name)
     prediction = detector.predict([sample])[0]
     if prediction.status is not Status.SCORED:
@@ -591,7 +588,7 @@ def _detected(name: str, project: Project, sample: Sample) -> list[dict[str, Any
     return suggested_spans(annotation, project.form, sample)
 
 
-# The calls of those who work.
+# Endpoints for annotators and reviewers.
 
 
 router = Router()
@@ -599,9 +596,9 @@ _HANDING_IN = frozenset({"submit", "confirm", "correct"})
 
 
 class OtherLayer(Record):
-    """What somebody else said of the item, under their public id.
+    """Another person's layer of the item, under their public id.
 
-    `role` and `number` are what people read in its place (`Annotator 3`); `name` is for leads, who know the names.
+    `role` and `number` are shown instead of the id (`Annotator 3`); `name` is only for leads.
     """
 
     layer: Layer
@@ -613,7 +610,7 @@ class OtherLayer(Record):
 
 
 class AssignmentView(Record):
-    """An item as it was given to whoever asks."""
+    """An item as it was assigned to the caller."""
 
     id: int
     purpose: Purpose
@@ -624,14 +621,14 @@ class AssignmentView(Record):
     suggestions: list[dict[str, Any]] | None
     subject: OtherLayer | None
     subjects: list[OtherLayer] | None
-    votes: list[Vote] | None  # on what the subjects give, where an item is settled
+    votes: list[Vote] | None  # on the spans and labels of the subjects, during adjudication
     message: str | None
-    conversation: list[Comment] | None  # about the annotation; None where nobody else has to do with it
+    conversation: list[Comment] | None  # about the annotation; None if nobody else is involved
     seconds: float
 
 
 class AssignmentLine(Record):
-    """An assignment in a list; `unread` counts what others wrote since it was opened last."""
+    """An assignment in a list; `unread` counts others' comments since it was last opened."""
 
     id: int
     purpose: Purpose
@@ -645,17 +642,17 @@ class AssignmentLine(Record):
 
 
 class Next(Record):
-    """What to do next, and how much is left of what is known."""
+    """The next assignment, and how many are known to be left."""
 
     assignment: AssignmentView | None
     left: int
     stage: Stage
-    enough: list[str]  # languages of the person of which nobody gets new items: the rates are sure enough
+    enough: list[str]  # languages of the person with no new items, because their rates are precise enough
 
 
 @router.call("POST", "/api/next")
 def next_(caller: Writer) -> Next:
-    """What to do next: what was sent back, then what is open, then something new; null where there is nothing."""
+    """The next assignment: returned work first, then open work, then new work; null if there is none."""
     studio = caller.studio
     enough = languages_with_enough(caller)
     given = next_assignment(studio.store, studio.project, caller.person.id, enough=enough)
@@ -670,7 +667,7 @@ def next_(caller: Writer) -> Next:
 
 @router.call("GET", "/api/assignments")
 def assignments(caller: SignedIn) -> list[AssignmentLine]:
-    """One's own assignments, in the order in which they were given."""
+    """The caller's assignments, in the order in which they were assigned."""
     with caller.studio.store.reading() as tx:
         mine = tx.assignments(person_id=caller.person.id)
         languages = {item.id: item.language for item in tx.items(caller.studio.id)}
@@ -684,14 +681,14 @@ def assignments(caller: SignedIn) -> list[AssignmentLine]:
 
 @router.call("GET", "/api/assignments/{number}")
 def assignment(caller: SignedIn, number: Number) -> AssignmentView:
-    """One of one's own assignments, with its item."""
+    """One of the caller's assignments, with its item."""
     with caller.studio.store.reading() as tx:
         return _assignment(tx, caller, _own(tx, caller, number))
 
 
 @router.call("GET", "/api/assignments/{number}/shared", answer=SharedView)
 def shared(caller: SignedIn, number: Number) -> msgspec.Raw:
-    """Words of the response that occur in the evidence too."""
+    """Words of the response that also occur in the evidence."""
     with caller.studio.store.reading() as tx:
         item_id = _own(tx, caller, number).item_id
     return shared_words(caller.studio, item_id)
@@ -699,7 +696,7 @@ def shared(caller: SignedIn, number: Number) -> msgspec.Raw:
 
 @router.call("POST", "/api/assignments/{number}/events")
 def event(caller: Writer, number: Number, body: NewEvent) -> EventResult:
-    """Do something to an assignment. Once this answers 200, it is on disk; the same event again answers the same."""
+    """Apply an event to an assignment. After status 200 it is on disk; repeating it returns the same answer."""
     studio = caller.studio
     if body.layer is not None:
         with studio.store.reading() as tx:
@@ -717,7 +714,7 @@ def _own(tx: ReadTransaction, caller: Caller, number: int) -> Assignment:
 
 
 def _assignment(tx: ReadTransaction, caller: Caller, row: Assignment) -> AssignmentView:
-    """An assignment, with what is reviewed or checked, or with what is settled."""
+    """An assignment, with the layers to review, check or adjudicate."""
     subject: OtherLayer | None = None
     if row.subject_id is not None:
         annotation = tx.assignment(row.subject_id)

@@ -1,8 +1,9 @@
 """Backup, verification and restoring of a project.
 
-Two kinds of files, by their names. `*.sqlite` is a copy of a store on SQLite, made while people work (SQLite's online
-backup). Anything else is portable: JSON lines of every row of every table, which a store on either database takes;
-`.gz` compresses it. Both are made beside their place and moved there whole, and verified before they are restored.
+There are two kinds of files, by file name. `*.sqlite` is a copy of an SQLite store, made while people work (with
+SQLite's online backup). All other files are portable: JSON lines with every row of every table, for both databases;
+`.gz` compresses them. Both are written to a temporary file and moved into place when complete, and verified before a
+restore.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ __all__ = ["backup", "restore"]
 
 _FORMAT = "veriglot-studio-backup"
 _VERSION = 1
-_KEPT = tables.TABLES.values()  # browsers log in again
-_SEAL = "veriglot_backup"  # the table of a copy that holds its digest
+_KEPT = tables.TABLES.values()  # without sessions: browsers sign in again
+_SEAL = "veriglot_backup"  # the table of a copy with its digest
 _AT_ONCE = 500
 
 Row = tuple[str, list[Any]]
@@ -46,12 +47,12 @@ Row = tuple[str, list[Any]]
 
 @dataclass(frozen=True)
 class Backup:
-    """What a backup holds.
+    """The content of a backup.
 
     Attributes:
         path: the file.
-        rows: of each table.
-        digest: SHA-256 of all rows; equal for equal contents, whatever the database and the kind of file.
+        rows: number of rows of each table.
+        digest: SHA-256 of all rows; equal for equal contents, for each database and kind of file.
     """
 
     path: Path
@@ -60,10 +61,10 @@ class Backup:
 
 
 def backup(store: Store, path: Path) -> Backup:
-    """Write a backup, and read it again to be sure.
+    """Write a backup, and verify it by reading it.
 
     Raises:
-        StoreError: the file exists, or a copy for SQLite is asked of a store that is not.
+        StoreError: the file exists, or `*.sqlite` is requested for a store on another database.
     """
     if path.exists():
         raise StoreError(f"{path} exists already.", "Name another file; backups are never overwritten.")
@@ -74,28 +75,28 @@ def backup(store: Store, path: Path) -> Backup:
         else:
             _dump(store, new)
         contents = _verified(new)
-        new.chmod(0o600)  # it holds names, and hashes of keys
+        new.chmod(0o600)  # it contains names and hashes of keys
         os.link(new, path)
     return Backup(path, *contents)
 
 
 def verify(path: Path) -> Backup:
-    """Read all of a backup and hold it against its digest."""
+    """Read a whole backup and compare it with its digest."""
     if not path.is_file():
         raise StoreError(f"There is no file {path}.")
     return Backup(path, *_verified(path))
 
 
 def restore(path: Path, store: Store) -> Backup:
-    """Bring a backup into an empty store, and compare.
+    """Restore a backup into an empty store, and compare the digests.
 
     Raises:
-        StoreError: the backup is damaged, or the store is not empty; then nothing is changed.
+        StoreError: the backup is damaged, or the store is not empty; then nothing changes.
     """
     source_backup = verify(path)
     if not _is_copy(path):
         return _fill(store, _lines(path), source_backup)
-    with TemporaryDirectory() as folder:  # an older copy is brought to this version, and the backup stays what it is
+    with TemporaryDirectory() as folder:  # an old copy is migrated there, so that the backup itself does not change
         shutil.copyfile(path, Path(folder) / "copy.sqlite")
         source = open_store(Path(folder) / "copy.sqlite", create=False)
         try:
@@ -107,7 +108,7 @@ def restore(path: Path, store: Store) -> Backup:
 
 
 def digest(store: Store) -> str:
-    """SHA-256 of all rows of a store but its sessions."""
+    """SHA-256 of all rows of a store, without sessions."""
     with store.reading() as tx:
         return _digest(_rows(_queried(tx.connection)))[1]
 
@@ -121,7 +122,7 @@ def _copy(store: Store, path: Path) -> None:
         raise StoreError("Only a store on SQLite can be copied as one.", "Name the backup *.jsonl.gz instead.")
     with closing(sqlite3.connect(str(store.engine.url.database))) as source, closing(sqlite3.connect(path)) as target:
         source.backup(target, pages=256, sleep=0.005)
-        target.execute("PRAGMA journal_mode = DELETE")  # one file, without others beside it
+        target.execute("PRAGMA journal_mode = DELETE")  # a single file, without journals
         target.execute("DELETE FROM sessions")
         target.execute(f"DROP TABLE IF EXISTS {_SEAL}")
         target.execute(f"CREATE TABLE {_SEAL} (said TEXT NOT NULL)")
@@ -170,7 +171,7 @@ def _read_lines(path: Path) -> tuple[tuple[dict[str, int], str], Any]:
 
 
 def _lines(path: Path, tail: dict[str, Any] | None = None) -> Iterator[Row]:
-    """The rows of a portable backup; its last line is put into `tail`."""
+    """The rows of a portable backup; the fields of its last line are added to `tail`."""
     with _opened(path, "rb") as file:
         head = json.loads(file.readline())
         if head["format"] != _FORMAT or head["version"] != _VERSION:
@@ -194,8 +195,8 @@ def _queried(connection: Connection) -> Query:
 
 
 def _rows(query: Query) -> Iterator[Row]:
-    """Every row as its table's name and its values as the database keeps them, in an order that is always the same."""
-    for table in _KEPT:  # a copy that an earlier version made has fewer columns, in the same order
+    """Each row as table name and values as in the database, in a fixed order."""
+    for table in _KEPT:  # copies of earlier versions have fewer columns, in the same order
         for row in query(f"SELECT * FROM {table.name} ORDER BY id"):  # noqa: S608  # a name of ours
             yield table.name, list(row)
 
@@ -228,7 +229,7 @@ def _fill(store: Store, rows: Iterator[Row], expected: Backup) -> Backup:
 
 
 def _insert(connection: Connection, table: Table, rows: Iterator[list[Any]]) -> int:
-    """Insert rows of one width, and return it; columns that the backup's version did not have get their defaults."""
+    """Insert rows of equal length and return that length; columns that the backup's version lacked get defaults."""
     width = 0
     while chunk := list(islice(rows, _AT_ONCE)):
         width = len(chunk[0])

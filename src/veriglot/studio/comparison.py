@@ -1,9 +1,8 @@
-"""Two layers of one item compared, whatever the task: counts that add, similarity, and shared texts.
+"""Comparison of two layers of one item, for all tasks: counts that can be added, similarity, and shared texts.
 
-What counts depends on the task. Spans are compared over characters (code points that are no white space), as the exam
-and the validation of HAT (section 3.2) are measured, each type for itself: HAT has one. Labelled units and pairs are
-compared unit by unit. Whether two layers say the same is another question: then their spans are the same set
-(`Comparison.differ`).
+What is counted depends on the task. Spans are compared by characters (code points without white space), as in the exam
+and the validation of HAT (section 3.2), separately for each type; HAT has one. Labelled units and pairs are compared
+unit by unit. Whether two layers are equal is another question: their spans must be the same set (`Comparison.differ`).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from veriglot.metrics.agreement import AnnotatedText
 from veriglot.metrics.reference import Marks
 from veriglot.metrics.spans import marked, segmenter, unit_marks
 from veriglot.records.settings import Record
-from veriglot.studio.agreement import beside_models
+from veriglot.studio.agreement import merge_with_models
 from veriglot.studio.layers import MAX_ID, Layer
 from veriglot.studio.tables import DONE, WORK_ROLES, Assignment, Item, ItemRole, Purpose, State
 
@@ -54,25 +53,25 @@ __all__ = [
 
 
 class Counts(NamedTuple):
-    """How much of what was marked is right, and how much of what is right was marked; characters or units."""
+    """Counts for precision (how much of the marked is right) and recall; in characters or units."""
 
-    both: int  # marked alike in both layers; what has two types counts twice
-    given: int  # marked in the layer that is judged
-    wanted: int  # marked in the layer that it is held against
+    both: int  # marked alike in both layers; characters with two types count twice
+    given: int  # marked in the layer under evaluation
+    wanted: int  # marked in the reference layer
 
     @property
     def precision(self) -> float | None:
-        """`both / given`; None where nothing was marked."""
+        """`both / given`; None if nothing was marked."""
         return self.both / self.given if self.given else None
 
     @property
     def recall(self) -> float | None:
-        """`both / wanted`; None where there was nothing to mark."""
+        """`both / wanted`; None if there was nothing to mark."""
         return self.both / self.wanted if self.wanted else None
 
     @property
     def f1(self) -> float | None:
-        """The harmonic mean of the two; None where neither layer marks anything, which is agreement."""
+        """Harmonic mean of precision and recall; None if neither layer marks anything, which is agreement."""
         return 2 * self.both / (self.given + self.wanted) if self.given + self.wanted else None
 
     @classmethod
@@ -81,22 +80,22 @@ class Counts(NamedTuple):
         return cls(*map(sum, zip(*counts, strict=True)))
 
     def reaches(self, threshold: float) -> bool:
-        """Whether precision and recall both reach a threshold; one that is undefined does.
+        """Whether precision and recall both reach a threshold; an undefined value counts as reached.
 
-        Who marks nothing where something is wrong has no precision, and a recall of 0.
+        If nothing is marked although something is wrong, precision is undefined and recall is 0.
         """
         return all(value is None or value >= threshold for value in (self.precision, self.recall))
 
 
 class Comparison:
-    """Layers of one item held against each other, over half-open ranges of shape `(n, 2)`."""
+    """Compares layers of one item, over half-open ranges of shape `(n, 2)`."""
 
     def __init__(self, form: Form, sample: Sample) -> None:
         self._form, self._sample = form, sample
 
     @cached_property
     def bounds(self) -> Int32s:
-        """Characters where spans are marked, the units that are labelled, or the whole response."""
+        """Characters if spans are marked, the labelled units, or the whole response."""
         if self._form.labels:
             return np.array([[0, len(self._sample.response)]], np.int32)
         if self._form.unit is not None:
@@ -105,18 +104,18 @@ class Comparison:
 
     @cached_property
     def units(self) -> Int32s:
-        """What agreement is counted in: words where spans are marked, else what is labelled."""
+        """Units of agreement: words if spans are marked, else the labelled units."""
         words = self._form.has_spans
         return segmenter("word")(self._sample.response, self._sample.language) if words else self.bounds
 
     def marks(self, layer: Layer) -> Marks:
-        """What a layer says is not right: its spans, its units whose label is no clean one, or all of the response."""
+        """What a layer marks as wrong: its spans, its units with a label that is not clean, or the whole response."""
         marks = sorted(layer.marks(self._form, len(self._sample.response)))
         spans = np.array([(start, end) for start, end, _ in marks], np.int32).reshape(-1, 2)
         return Marks(spans, tuple(type_ for _, _, type_ in marks))
 
     def counts(self, given: Layer, wanted: Layer) -> Counts:
-        """Count what two layers have in common: characters of spans of one type, or units with the same label.
+        """Count what two layers share: characters of spans with the same type, or units with the same label.
 
         A layer that skips the item marks nothing.
         """
@@ -125,10 +124,10 @@ class Comparison:
         return Counts(both, *(sum(int(mask.sum()) for mask in masks.values()) for masks in (ours, others)))
 
     def similarity(self, first: Layer, second: Layer) -> float:
-        """How alike two layers are, from 0 to 1: the share of what either marks that both mark alike, with all types.
+        """Similarity of two layers, from 0 to 1: of all marks in either, types included, the share in both.
 
-        Two that mark nothing are alike; one that skips an item and one that does not are not. Layers that cut the same
-        words into different spans are alike, and yet they differ (`differ`).
+        Two layers without marks are alike; if only one skips the item, they are not. Layers that split the same words
+        into different spans are alike, although they differ (`differ`).
         """
         if (first.skip is None) != (second.skip is None):
             return 0.0
@@ -142,7 +141,7 @@ class Comparison:
         return 1.0 - float(apart.sum() / either.sum()) if either.any() else 1.0
 
     def _masks(self, layer: Layer) -> dict[str, Bools]:
-        """Type to which ranges it is said of; a unit that is labelled takes one label."""
+        """Type to a mask over the ranges; a labelled unit has one label."""
         marks = self.marks(layer)
         types = np.array([type_ or "" for type_ in marks.types], object)
         if self._form.has_spans:
@@ -152,21 +151,21 @@ class Comparison:
         return {type_: labels == type_ for type_ in set(types)}
 
     def differ(self, layers: Sequence[Layer]) -> bool:
-        """Whether layers do not all say the same: sets of (start, end, type), trimmed of white space, or skips."""
+        """Whether layers are not all equal: sets of (start, end, type) without outer white space, or skips."""
         return len({layer.content(self._form, self._sample.response) for layer in layers}) > 1
 
     def mean_similarity(self, pairs: Iterable[tuple[Layer, Layer]]) -> float | None:
-        """The mean over pairs of layers; None where there is no pair."""
+        """Mean over pairs of layers; None if there is no pair."""
         values = [self.similarity(first, second) for first, second in pairs]
         return sum(values) / len(values) if values else None
 
     def marked_share(self, layer: Layer) -> float:
-        """The share of characters that a layer marks, from 0 to 1."""
+        """Share of characters that a layer marks, from 0 to 1."""
         bounds = segmenter("char")(self._sample.response, None)
         return float(marked(bounds, self.marks(layer).spans).mean()) if len(bounds) else 0.0
 
     def label_pairs(self, first: Layer, second: Layer, *, typed: bool) -> list[tuple[str, str]]:
-        """What each of two layers says of each unit: empty where nothing, else the type (`marked` if not `typed`)."""
+        """The types of each unit in two layers: empty if unmarked, else the type (`marked` if not `typed`)."""
         both = [self.marks(layer) for layer in (first, second)]
         if not typed:
             both = [Marks(marks.spans, ("marked",) * len(marks.types)) for marks in both]
@@ -174,15 +173,15 @@ class Comparison:
 
 
 class Confusion(Record):
-    """Units on which one person chose a type and another a second one; an empty type where nothing is marked."""
+    """Units where one person chose a type and another a second one; an empty type means unmarked."""
 
     first: str
     second: str
-    units: int  # each pair of people counts each unit once
+    units: int  # each pair of people counts a unit once
 
 
 def confused_types(text: AnnotatedText) -> Counter[tuple[str, str]]:
-    """Which types people chose for the same units of a text, over each two people."""
+    """Type pairs that two people chose for the same units of a text, counted over all pairs of people."""
     counts = Counter[tuple[str, str]]()
     labels = [_types_of(text.bounds, marks) for marks in text.layers.values()]
     for first, second in combinations(labels, 2):
@@ -191,23 +190,23 @@ def confused_types(text: AnnotatedText) -> Counter[tuple[str, str]]:
 
 
 def _types_of(bounds: Int32s, marks: Marks) -> list[str]:
-    names = (*(type_ or "" for type_ in marks.types), "")  # an index of -1 is the one at the end
+    names = (*(type_ or "" for type_ in marks.types), "")  # index -1 is the empty type
     return [names[i] for i in unit_marks(bounds, marks.spans).tolist()]
 
 
-# What became of the marks that were shown beforehand (`assignment.suggestions_for`).
+# What people did with suggestions (`assignment.suggestions_for`).
 
 
 class SuggestionCounts(Record):
-    """What became of suggestions.
+    """What people did with suggestions.
 
     Attributes:
-        items: on which any were shown.
-        shown: how many.
-        accepted: marked with the place and type that were suggested, by the button or by hand.
-        changed: accepted, and then given another place or type.
-        rejected: turned down.
-        untouched: none of these: seen, and neither marked nor turned down.
+        items: items that showed any.
+        shown: number of suggestions.
+        accepted: marked with the suggested range and type, by the button or by hand.
+        changed: accepted, then given another range or type.
+        rejected: rejected by the button.
+        untouched: neither marked nor rejected.
     """
 
     items: int = 0
@@ -219,12 +218,12 @@ class SuggestionCounts(Record):
 
 
 def suggested_id(suggestion: dict[str, Any]) -> str:
-    """The id that a span has which was made of a suggestion, and by which one is rejected. The page makes the same."""
+    """The id of a span that was made from a suggestion, also used to reject it. The page computes the same."""
     return f"suggested-{suggestion['id']}"[:MAX_ID]
 
 
 def verdict(suggestion: dict[str, Any], layer: Layer) -> Literal["accepted", "changed", "rejected", "untouched"]:
-    """What a layer makes of a suggestion that was shown with it."""
+    """What a layer does with a suggestion that was shown with it."""
     suggested = (suggestion["start"], suggestion["end"], suggestion["type"])
     if any((span.start, span.end, span.type) == suggested for span in layer.spans):
         return "accepted"
@@ -235,9 +234,9 @@ def verdict(suggestion: dict[str, Any], layer: Layer) -> Literal["accepted", "ch
 
 
 def count_suggestions(assignments: Iterable[Assignment]) -> SuggestionCounts | None:
-    """What became of the suggestions of some assignments; None where none of them showed any.
+    """Counts over the suggestions of some assignments; None if none of them showed any.
 
-    Items that were left out are not counted: nothing was judged there.
+    Skipped items are not counted, because nothing was judged there.
     """
     counts = Counter[str]()
     for assignment in assignments:
@@ -247,7 +246,7 @@ def count_suggestions(assignments: Iterable[Assignment]) -> SuggestionCounts | N
     return SuggestionCounts(**counts) if counts else None
 
 
-# What was handed in, gathered for figures: texts with the layers of all who annotated them.
+# Submitted work for statistics: texts with the layers of all annotators.
 
 
 _SILVER = "silver"
@@ -258,7 +257,7 @@ _GOLD_EVENTS = (SETTLED_BY_HAND, "settled_agreed", "settled_majority", "settled_
 
 
 def annotations_by_item(tx: ReadTransaction, project_id: int) -> dict[int, list[Assignment]]:
-    """What annotators handed in, by item; skips too, withdrawn work not."""
+    """Submitted annotations by item, with skips, without withdrawn work."""
     by_item: dict[int, list[Assignment]] = {}
     for row in tx.assignments(project_id, purpose=Purpose.ANNOTATE, state=DONE):
         by_item.setdefault(row.item_id, []).append(row)
@@ -266,9 +265,9 @@ def annotations_by_item(tx: ReadTransaction, project_id: int) -> dict[int, list[
 
 
 class GoldSource(Record):
-    """A span or label of a gold layer, and the annotations that it is from; none where whoever settled added it.
+    """A span or label of a gold layer, and the annotations it is from; none if it was added in adjudication.
 
-    It was `changed` where it was taken from them and then given other ends or another type.
+    It is `changed` if it was taken from them and then given other ends or another type.
     """
 
     start: int
@@ -281,15 +280,15 @@ class GoldSource(Record):
 class GoldOrigin(Record):
     """How an item got its gold layer."""
 
-    kind: str  # of the event: `adjudicated` (a lead), `settled_` and a rule
-    by: str | None  # who settled it, under their public id; None for the command line
+    kind: str  # of the event: `adjudicated` (by a lead), `settled_` and the rule
+    by: str | None  # public id of the lead who settled it; None for the command line
     at: datetime
-    why: str | None  # their note
+    why: str | None  # the lead's note
     sources: list[GoldSource]
 
 
 def gold_origins(tx: ReadTransaction, project_id: int, item_id: int | None = None) -> dict[int, GoldOrigin]:
-    """Item to how its gold layer was set last; what came with the data is not among them."""
+    """Item to the origin of its current gold layer; without gold that came with the data."""
     names, origins = tx.public_ids(project_id), {}
     for event in tx.events(project_id, kind=_GOLD_EVENTS, item_id=item_id):
         payload = event.payload or {}
@@ -301,12 +300,12 @@ def gold_origins(tx: ReadTransaction, project_id: int, item_id: int | None = Non
 
 
 def final_states(project: Project) -> tuple[State, ...]:
-    """States in which an annotation is through: accepted, or handed in where nobody reviews."""
+    """States of a finished annotation: accepted, or submitted if the project has no reviews."""
     return (State.ACCEPTED,) if project.entries.work.reviews else (State.ACCEPTED, State.SUBMITTED)
 
 
 def final_single_annotation(project: Project, item: Item, handed_in: Sequence[Assignment]) -> Assignment | None:
-    """The only annotation handed in of an item for one person, once through: it stands for gold where there is none."""
+    """The only submitted annotation of an item for one person, if finished; it counts as gold if there is none."""
     alone = item.role is ItemRole.NORMAL and not item.has_gold and len(handed_in) == item.people_wanted(project) == 1
     return handed_in[0] if alone and handed_in[0].state in final_states(project) else None
 
@@ -314,10 +313,10 @@ def final_single_annotation(project: Project, item: Item, handed_in: Sequence[As
 def texts_with_layers(
     tx: ReadTransaction, project: Project, *, silver: bool = False, shared: bool = False, language: str | None = None
 ) -> list[AnnotatedText]:
-    """Items of a language, or all, with what each annotator marked in them, under their public ids; skips left out.
+    """Items of one language or all, with the marks of each annotator under their public id; without skips.
 
-    With `silver`, only items with a silver layer, which is the model's; with `shared`, only items of two people or
-    more.
+    With `silver`, only items with a silver layer, which becomes the model's layer; with `shared`, only items of two or
+    more people.
     """
     project_id = tx.project(project.slug).id
     names, by_item = tx.public_ids(project_id), annotations_by_item(tx, project_id)
@@ -327,7 +326,7 @@ def texts_with_layers(
         if not layer_of or (shared and len(layer_of) < 2) or (silver and not item.has_silver):
             continue
         make = partial(_layered, tx, project, item, layer_of, silver)
-        texts.append(tx.remember(item.id, f"layers {silver}", make))
+        texts.append(tx.cached(item.id, f"layers {silver}", make))
     return texts
 
 
@@ -338,5 +337,5 @@ def _layered(
     comparison = Comparison(project.form, sample)
     layers = {name: comparison.marks(layer) for name, layer in layer_of.items()}
     if silver and (mechanical := tx.silver(item.id)) is not None:
-        layers = beside_models(layers, {_SILVER: comparison.marks(mechanical)})
+        layers = merge_with_models(layers, {_SILVER: comparison.marks(mechanical)})
     return AnnotatedText(item.key, item.language or "", len(sample.response), comparison.units, layers)

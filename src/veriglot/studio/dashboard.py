@@ -64,17 +64,17 @@ __all__ = ["MOST_IMPORTED", "router"]
 
 
 class ProjectAgreement(Record):
-    """Agreement as it is now."""
+    """Agreement of the submitted annotations."""
 
     unit: str  # what is counted: `word`, `fact`, `sentence` or `response`
-    shared: int  # items that two people or more handed in
-    best: dict[str, AgreementRow]  # language to the kappa of whoever agrees most with silver: the rule takes theirs
-    lines: list[AgreementRow]  # all figures
-    confusion: list[Confusion]  # which types people chose for the same units
-    fewest_texts: int = FEWEST_TEXTS  # figures of fewer items than this have no interval
+    shared: int  # items submitted by two or more people
+    best: dict[str, AgreementRow]  # language to the kappa of the annotator used by the rule `best_with_silver`
+    lines: list[AgreementRow]  # all results
+    confusion: list[Confusion]  # type pairs chosen for the same units
+    fewest_texts: int = FEWEST_TEXTS  # results of fewer items have no interval
 
 
-_RESAMPLES = 200  # of whole items, for intervals
+_RESAMPLES = 200  # bootstrap samples of whole items, for intervals
 
 
 def measure_agreement(
@@ -85,81 +85,81 @@ def measure_agreement(
     gamma: int = 0,
     progress: Progress | None = None,
 ) -> ProjectAgreement:
-    """How far those who annotated agree, with each other and with silver, over what is handed in now."""
+    """Agreement of annotators with each other and with silver, over the submitted annotations."""
     people = texts_with_layers(tx, project, language=language, shared=True)
     silver = texts_with_layers(tx, project, language=language, silver=True)
     by_type = not project.form.has_spans
     how: dict[str, Any] = {"by_single_type": by_type, "gamma": gamma, "resamples": _RESAMPLES, "progress": progress}
-    lines = agreement_rows(people, silver, **how, memory=tx.remember("agreement", f"{language} {gamma}", dict))
+    lines = agreement_rows(people, silver, **how, memory=tx.cached("agreement", f"{language} {gamma}", dict))
     unit = "word" if project.form.has_spans else project.form.unit or "response"
     best = best_annotators(tx, project, silver, resamples=_RESAMPLES)
     confused = Counter[tuple[str, str]]()
     for text in people:
-        confused += tx.remember(text.id, "confused", partial(confused_types, text), stamp=text)
+        confused += tx.cached(text.id, "confused", partial(confused_types, text), stamp=text)
     ordered = sorted(confused.items(), key=lambda row: (-row[1], row[0]))
     return ProjectAgreement(unit, len(people), best, lines, [Confusion(*pair, count) for pair, count in ordered])
 
 
-# Pace and drift: what is worth a look about somebody's work, with reasons. It never says that somebody is bad.
+# Pace and drift: what deserves a look in a person's work, with reasons. It never judges the person.
 #
-# Watched are seconds an item and a word of the response, work that went faster than anybody reads, agreement with
-# hidden checks and with others, and whether the newest work differs from the work before it. What is worth a look is a
-# flag with its reason and its numbers; what follows from it is for people to say.
+# It observes seconds per item and per word of the response, work faster than anybody reads, agreement with hidden
+# checks and with others, and differences between the newest and the earlier work. Each observation is a flag with its
+# reason and its numbers; people decide what follows.
 
 
-_TOO_FAST_SHARE = 0.1  # of the items, from which it is worth a look
-_DRIFT = 2.0  # how many times faster, or as many marks, the newest work has to be
-_FEWER = 0.15  # how much lower the agreement of the newest work has to be
-_FEW = 5  # items below which nothing is said
+_TOO_FAST_SHARE = 0.1  # minimum share of too fast items for a flag
+_DRIFT = 2.0  # minimum factor between newest and earlier work, in speed or number of marks
+_FEWER = 0.15  # minimum drop of agreement in the newest work
+_FEW = 5  # with fewer items there are no flags
 
 
 class WorkedItem(NamedTuple):
-    """One item that somebody handed in."""
+    """One submitted item of a person."""
 
     at: datetime
     words: int  # of the response
-    seconds: float  # of work, as the page counted them; 0 where it did not
-    marks: int  # spans, or units that are not clean
+    seconds: float  # working time as counted by the page; 0 if unknown
+    marks: int  # spans, or units with a label that is not clean
     skipped: bool
-    check: float | None = None  # F1 against the known answer, where it was a hidden check
-    others: float | None = None  # mean likeness to others' layers of it, from 0 to 1; None where nobody else has it
+    check: float | None = None  # F1 against the known answer, if it was a hidden check
+    others: float | None = None  # mean similarity to others' layers, from 0 to 1; None if nobody else has the item
 
 
 class Flag(Record):
-    """Something worth a look: `fast`, `checks`, `faster`, `marks`, `drift` or `skips`, and why, with its numbers."""
+    """A reason for a look: `fast`, `checks`, `faster`, `marks`, `drift` or `skips`, explained with numbers."""
 
     kind: str
     reason: str
 
 
 class TrendPoint(Record):
-    """A stretch of somebody's work, in the order in which it was handed in; None where there is nothing to measure."""
+    """A window of a person's work, in the order of submission; None if there is nothing to measure."""
 
     items: int
     seconds_per_word: float | None  # the median
-    marks: float  # an item
-    check_f1: float | None  # the mean F1 on hidden checks
-    others: float | None  # the mean likeness to others
+    marks: float  # per item
+    check_f1: float | None  # mean F1 on hidden checks
+    others: float | None  # mean similarity to others
 
 
 class Pace(Record):
-    """How somebody's work goes; None where there is nothing to measure."""
+    """Statistics of a person's work; None if there is nothing to measure."""
 
-    items: int  # handed in, skipped ones too
+    items: int  # submitted, with skips
     skipped: int
     seconds: float  # of work on all of them
-    seconds_per_item: float | None  # the median over items with a time
-    seconds_per_word: float | None  # the median of seconds a word of the response
-    too_fast: int  # items read faster than `pace.fastest` words a second
-    checks: int  # hidden checks handed in
-    check_f1: float | None  # the mean F1 on them
-    others: float | None  # the mean likeness to others, over shared items
-    flags: list[Flag]  # what is worth a look
-    trend: list[TrendPoint]  # what was not left out, `pace.window` items a point
+    seconds_per_item: float | None  # median over items with a time
+    seconds_per_word: float | None  # median of seconds per word of the response
+    too_fast: int  # items read faster than `pace.fastest` words per second
+    checks: int  # submitted hidden checks
+    check_f1: float | None  # mean F1 on them
+    others: float | None  # mean similarity to others, over shared items
+    flags: list[Flag]  # reasons for a look
+    trend: list[TrendPoint]  # without skipped items, `pace.window` items per point
 
 
 def measure_pace(work: Sequence[WorkedItem], entry: PaceEntry, check_threshold: float = 0.0) -> Pace:
-    """The figures of somebody's work; F1 on hidden checks below `check_threshold` raises a flag."""
+    """Statistics of a person's work; mean F1 on hidden checks below `check_threshold` raises a flag."""
     rows = sorted(work, key=lambda item: item.at)
     done = [item for item in rows if not item.skipped]
     timed = [item for item in done if item.seconds > 0]
@@ -224,7 +224,7 @@ def _flag_totals(
 
 
 def _flag_drift(done: Sequence[WorkedItem], window: int) -> Iterator[Flag]:
-    """The newest `window` items against those before, where there are as many."""
+    """Compare the newest `window` items with the earlier ones, if there are as many of these."""
     newest, before = done[-window:], done[:-window]
     if min(len(newest), len(before)) < max(_FEW, window):
         return
@@ -244,80 +244,80 @@ def _flag_drift(done: Sequence[WorkedItem], window: int) -> Iterator[Flag]:
 
 
 class LanguageLine(Record):
-    """How far the work is in one language."""
+    """Progress in one language."""
 
     language: str  # BCP 47 tag
-    items: int  # to be annotated: shared ones and those for one person
+    items: int  # to annotate: shared ones and individual ones
     shared: int
     begun: int  # items that somebody has or had
-    done: int  # items that somebody handed in (and that were reviewed, where that is asked for)
-    skipped: int  # items that everybody who had them left out
+    done: int  # submitted items (reviewed ones, if the project has reviews)
+    skipped: int  # items skipped by all who had them
     gold: int  # items with a gold layer: settled by a lead or a rule, or from the data
-    single: int  # items without one whose only annotation is through: exports have it as gold
+    single: int  # items without gold whose only annotation is final: exports use it as gold
     annotators: int  # people who may annotate in it
-    wanted: int  # annotations to be made by those who are there: shared items by each, others by as many as are asked
-    made: int  # of these, handed in
+    wanted: int  # annotations due from current people: shared items by each, others by as many as configured
+    made: int  # of these, submitted
 
 
 class PersonLine(Record):
-    """Somebody with their figures.
+    """A person with their statistics.
 
-    `confirmed`, `corrected` and `sent_back` count work of theirs that reviewers looked at: annotations by the layer
-    that counts in the end, and what they passed as the first of two reviewers by what the second left of it.
+    `confirmed`, `corrected` and `sent_back` count their work that was reviewed: annotations, by the final layer, and
+    reviews as the first of two reviewers, by what the second did.
     """
 
     id: str  # public
-    name: str | None  # that they chose
+    name: str | None  # chosen by the person
     role: Role
-    number: int  # among those of their role: reviewers know them as `Annotator 3`
+    number: int  # within the role: reviewers see `Annotator 3`
     stage: str  # `invited`, `exam`, `work`, `out` or `revoked`
-    languages: tuple[str, ...] | None  # that they work in; None for all
-    note: str | None  # the lead's
+    languages: tuple[str, ...] | None  # working languages; None for all
+    note: str | None  # from the lead
     joined_at: datetime | None
-    last_at: datetime | None  # when they worked last, whatever others did to their work since
+    last_at: datetime | None  # last time they worked, regardless of later changes by others
     exam_attempts: int  # finished ones
-    exam: dict[str, Any] | None  # figures of the last attempt
-    begun: int  # assignments that wait for them
-    by_purpose: dict[str, int]  # assignments handed in
+    exam: dict[str, Any] | None  # results of the last attempt
+    begun: int  # open assignments
+    by_purpose: dict[str, int]  # submitted assignments
     pace: Pace  # of their annotations
     confirmed: int
     corrected: int
     sent_back: int
-    suggested: SuggestionCounts | None  # what became of them in what was handed in; None where none were shown
-    seconds: float  # of all their work, the exam, reviews and withdrawn work too
-    cost: float | None  # of that time; None where the project names no hourly pay
+    suggested: SuggestionCounts | None  # suggestions in their submitted work; None if none were shown
+    seconds: float  # of all their work, with exam, reviews and withdrawn work
+    cost: float | None  # of that time; None if the project sets no hourly pay
 
 
 class BatchLine(Record):
-    """A batch: `ready` where it can be validated; `checks` are the annotations drawn for the validation under way."""
+    """A batch: `ready` if it can be validated; `checks` are the annotations drawn for the current validation."""
 
     id: int
     number: int  # from 1
     language: str | None
     state: BatchState
-    round: int  # how often it was sent back
+    round: int  # how many times it was sent back
     items: int
     ready: bool
     checks: int
-    rounds: list[dict[str, Any]]  # the figures of its validations, in order
+    rounds: list[dict[str, Any]]  # results of its validations, in order
 
 
 class Overview(Record):
-    """All of a project at a glance."""
+    """The whole project at a glance."""
 
     languages: list[LanguageLine]  # progress by language
-    queue: dict[str, dict[str, int]]  # purpose to state to how many assignments
+    queue: dict[str, dict[str, int]]  # purpose to state to number of assignments
     people: list[PersonLine]  # everybody, in the order of their invitations
     batches: list[BatchLine]  # all
-    disagreements: int  # shared items that are handed in by two people or more and have no gold layer
-    seconds: float  # of work of all
-    cost: float | None  # of it; None where the project names no hourly pay
+    disagreements: int  # shared items submitted by two or more people, without a gold layer
+    seconds: float  # working time of all
+    cost: float | None  # of that time; None if the project sets no hourly pay
     currency: str  # of the cost
-    notes: list[str]  # what to know, such as exam items that are missing
+    notes: list[str]  # remarks, such as missing exam items
 
 
 def overview(tx: ReadTransaction, project: Project) -> Overview:
-    """All of a project at a glance, as it is in this transaction."""
+    """The whole project at a glance, as this transaction sees it."""
     project_id = tx.project(project.slug).id
     items, people = tx.items(project_id), tx.people(project_id)
     rows = tx.assignments(project_id)
@@ -445,11 +445,11 @@ def _people(
 def _worked_items(
     tx: ReadTransaction, project: Project, items: Sequence[Item], by_item: dict[int, list[Assignment]]
 ) -> dict[int, list[WorkedItem]]:
-    """What each person handed in, held against known answers and against others."""
+    """The submitted items of each person, compared with known answers and with others."""
     works = defaultdict[int, list[WorkedItem]](list)
     for item in items:
         rows = by_item.get(item.id, [])
-        judged = tx.remember(item.id, "judged", partial(_judge, tx, project, item, rows)) if rows else []
+        judged = tx.cached(item.id, "judged", partial(_judge, tx, project, item, rows)) if rows else []
         for row, (marks, check, alike) in zip(rows, judged, strict=True):
             at, skipped = row.submitted_at or row.changed_at, row.layer.skip is not None
             worked = WorkedItem(at, item.words, row.seconds, marks, skipped, check, alike)
@@ -460,9 +460,9 @@ def _worked_items(
 def _judge(
     tx: ReadTransaction, project: Project, item: Item, rows: Sequence[Assignment]
 ) -> list[tuple[int, float | None, float | None]]:
-    """Of each annotation of an item its marks, F1 where the item is a hidden check, else the likeness to others."""
+    """For each annotation of an item: its marks, F1 if the item is a hidden check, else the similarity to others."""
     is_check = item.role is ItemRole.CHECK
-    needed = is_check or len(rows) > 1  # texts are many, and seldom needed
+    needed = is_check or len(rows) > 1  # loading texts is slow, and seldom needed
     comparison = Comparison(project.form, tx.sample(item.id)) if needed else None
     gold = tx.gold(item.id) if is_check else None
     judged = []
@@ -487,16 +487,16 @@ def _batches(tx: ReadTransaction, project: Project, project_id: int, items: Sequ
     ]
 
 
-# The calls of leads: figures, the items, and what was said of them.
+# Endpoints for leads: statistics, items, and their annotations.
 
 
 router = Router()
 _MOST_EVENTS = 500  # of one history; exports have all
-_GAMMA = 30  # random annotations an item that gamma is held against
+_GAMMA = 30  # random annotations per item, as reference for gamma
 
 
 class AssignmentHistory(Record):
-    """What one person was given to do with an item, and said of it."""
+    """One person's assignment of an item, and its layer."""
 
     id: int
     by: str
@@ -510,7 +510,7 @@ class AssignmentHistory(Record):
 
 
 class EventView(Record):
-    """Something that happened to an item; `by` is null for rules and the command line."""
+    """An event of an item; `by` is null for rules and the command line."""
 
     id: int
     kind: str
@@ -523,12 +523,12 @@ class EventView(Record):
 
 
 class History(Record):
-    """An item with everything that was said of it, and everything that happened to it, the latest of it."""
+    """An item with all its assignments and its latest events."""
 
     key: str
     item: msgspec.Raw
     gold: Layer | None
-    origin: GoldOrigin | None  # of the gold layer; null where there is none, or it came with the data
+    origin: GoldOrigin | None  # of the gold layer; null if there is none, or it came with the data
     silver: Layer | None
     assignments: list[AssignmentHistory]
     events: list[EventView]
@@ -537,7 +537,7 @@ class History(Record):
 
 @router.call("GET", "/api/lead/overview", answer=Overview, pending=Pending)
 def show_overview(caller: Lead) -> Response:
-    """How far the work is: languages, queue, people with their figures, batches."""
+    """Progress: languages, queue, people with their statistics, batches."""
     return figure(caller, _overview)
 
 
@@ -547,7 +547,7 @@ def _overview(studio: Studio, tx: ReadTransaction, _: Progress) -> Overview:
 
 @router.call("GET", "/api/lead/agreement", answer=ProjectAgreement, pending=Pending)
 def agreement(caller: Lead, language: Tag = None, gamma: bool = False) -> Response:
-    """How far people agree, with each other and with silver; gamma takes time, so it comes where it is asked for."""
+    """Agreement of people with each other and with silver; gamma is slow, so it is optional."""
     return figure(caller, _agreement, alone=gamma, language=language, gamma=_GAMMA if gamma else 0)
 
 
@@ -557,7 +557,7 @@ def _agreement(studio: Studio, tx: ReadTransaction, progress: Progress, **which:
 
 @router.call("GET", "/api/lead/items/{number}/history")
 def history(caller: Lead, number: Number) -> History:
-    """Everything that was said of an item, and everything that happened to it."""
+    """All annotations of an item, and all its events."""
     studio = caller.studio
     with studio.store.reading() as tx:
         item = tx.item(number)
@@ -583,18 +583,18 @@ def history(caller: Lead, number: Number) -> History:
     )
 
 
-# Settings that hold at once, and files that a lead imports: what the project file and `veriglot studio import` do.
+# Settings that apply immediately, and files that a lead imports, as with the project file and `veriglot studio import`.
 
 
 MOST_IMPORTED = 64_000_000
-"""Bytes of a file that a lead imports from the page."""
+"""Maximum bytes of a file imported from the page."""
 
 
 class ProjectSettings(StrictRecord):
-    """What leads change on the page, by its key in the project file; None where that says nothing.
+    """Settings that leads can change on the page, by their keys in the project file; None if the file has no value.
 
-    What a change leaves out stays as it is. `share` (of the items that show suggestions) is None where the project
-    shows none.
+    Fields that are missing in a change keep their values. `share` (of the items that show suggestions) is None if the
+    project shows none.
     """
 
     name: str | msgspec.UnsetType = msgspec.UNSET
@@ -607,7 +607,7 @@ class ProjectSettings(StrictRecord):
     share: float | msgspec.UnsetType | None = msgspec.UNSET
 
 
-_TABLES = {"name": "project", "share": "suggestions"}  # the others are in [work]
+_TABLES = {"name": "project", "share": "suggestions"}  # the other keys are in [work]
 
 
 @router.call("GET", "/api/lead/settings")
@@ -623,7 +623,7 @@ def _settings(project: Project) -> ProjectSettings:
 
 @router.call("POST", "/api/lead/settings")
 def change(caller: LeadWriter, body: ProjectSettings) -> ProjectSettings:
-    """Write settings into the project file; they hold at once."""
+    """Write settings into the project file; they apply immediately."""
     studios: Studios = caller.request.app.state.studios
     with studios.changing(caller.studio.slug) as studio:
         old, new = (msgspec.structs.asdict(record) for record in (_settings(studio.project), body))
@@ -639,7 +639,7 @@ def change(caller: LeadWriter, body: ProjectSettings) -> ProjectSettings:
 
 
 class ImportBody(StrictRecord):
-    """A file in any format that Veriglot reads: its name, what it holds, and its bytes in base64."""
+    """A file in any format that Veriglot reads: its name, kind of content, and bytes in base64."""
 
     name: str
     kind: Literal["data", "predictions"]
@@ -647,7 +647,7 @@ class ImportBody(StrictRecord):
 
 
 class ImportAnswer(Record):
-    """How many rows became what, and rows that became nothing, each with its line (or 0) and id; the first hundred."""
+    """Counts of imported rows, and the first hundred rejected rows, each with its line (or 0) and id."""
 
     counts: dict[str, Any]
     left_out: list[dict[str, Any]]
@@ -655,8 +655,8 @@ class ImportAnswer(Record):
 
 @router.call("POST", "/api/lead/import")
 def import_file(caller: LeadWriter, body: ImportBody) -> ImportAnswer:
-    """Import a file as `veriglot studio import` does those of the project file; what is there already stays."""
-    name = re.sub(r"[^\w.-]", "_", body.name, flags=re.ASCII)[-100:].lstrip(".") or "file"  # fits any file system
+    """Import a file as `veriglot studio import` does for files of the project; existing items stay."""
+    name = re.sub(r"[^\w.-]", "_", body.name, flags=re.ASCII)[-100:].lstrip(".") or "file"  # valid in any file system
     studios: Studios = caller.request.app.state.studios
     with studios.changing(caller.studio.slug) as studio, TemporaryDirectory() as folder:
         path = Path(folder) / name

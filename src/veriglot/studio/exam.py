@@ -1,9 +1,9 @@
-"""The exam that an annotator passes before the work: which items, how answers are measured, and what follows.
+"""The exam that an annotator passes before the work: its items, the scoring of answers, and the consequences.
 
-After HAT (section 3.2): 25 items, composed by their share of hallucinated text; precision and recall of at least 0.95
-over characters; one retry, then out. After mFAVA (A.2): 10 items, agreement with the silver labels of at least 0.40.
-A retry has other items where there are enough. Who works in several languages takes the exam of each, and has to pass
-in each.
+After HAT (section 3.2): 25 items, stratified by their share of hallucinated text; precision and recall of at least 0.95
+over characters; one retry, then the person is out. After mFAVA (A.2): 10 items, agreement with the silver labels of at
+least 0.40. A retry has other items if there are enough. A person with several languages takes and must pass the exam of
+each.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ __all__ = ["begin", "could_begin", "draw", "draw_pool", "missing_items", "router
 T = TypeVar("T")
 
 
-# Items in an order of chance.
+# Items in random order.
 
 
 def draw(rows: Iterable[T], key: Callable[[T], str], *words: object) -> list[T]:
-    """Rows in an order of chance; what is added later leaves the order of the others as it is."""
+    """Rows in random order; rows that are added later do not change the order of the others."""
     return sorted(rows, key=lambda row: (uniform(*words, key(row)), key(row)))
 
 
-# Composing an exam: so many items of each share of hallucinated text (HAT, section 3.2), drawn by chance.
+# Composition of an exam: a number of items for each share of hallucinated text (HAT, section 3.2), drawn at random.
 
 
 class Candidate(NamedTuple):
-    """An item that could be in an exam: how many spans it has, and the `share` of its characters in them (0 to 1)."""
+    """A possible exam item: its number of spans, and the `share` of its characters in them (0 to 1)."""
 
     id: int
     key: str
@@ -54,19 +54,19 @@ class Candidate(NamedTuple):
 
 
 def compose(candidates: Sequence[Candidate], entry: ExamEntry, seen: Collection[int]) -> list[Candidate]:
-    """Choose the items of an attempt in one language, in an order of chance; everybody's first attempt has the same.
+    """Choose the items of an attempt in one language, in random order; all first attempts have the same.
 
-    `seen` ones come only where nothing else is left. There are fewer than `entry.items` where there are not so many of
-    the kinds asked for; see `shortage`.
+    `seen` items are used only if nothing else is left. The result is shorter than `entry.items` if there are not enough
+    items of the required kinds; see `shortage`.
     """
     rows = draw(candidates, _key, entry.seed, "exam")
-    rows.sort(key=lambda candidate: candidate.id in seen)  # those not seen come first, otherwise in their order
+    rows.sort(key=lambda candidate: candidate.id in seen)  # new ones first, otherwise in their order
     chosen = []
     for stratum in _strata(entry):
         fitting = [row for row in rows if row not in chosen and stratum.low <= row.share <= stratum.high]
         several = [row for row in fitting if row.spans >= stratum.spans][: stratum.several]
         others = [row for row in fitting if row not in several]
-        if stratum.several:  # those of one span first, so that `several` of them have more, and not all
+        if stratum.several:  # items with one span first, so that `several` items have more, and not all
             others.sort(key=lambda row: row.spans >= stratum.spans)
         chosen += [*several, *others[: stratum.items - len(several)]]
     return draw(chosen, _key, entry.seed, "order")
@@ -77,14 +77,14 @@ def _key(candidate: Candidate) -> str:
 
 
 def _strata(entry: ExamEntry) -> Sequence[StratumEntry]:
-    """Those of the project file, narrow ones first, so that wide ones do not take their items; or one of all."""
+    """The strata of the project file, narrow ones first, so that wide ones do not take their items; or a single one."""
     if not entry.strata:
         return (StratumEntry(entry.items),)
     return sorted(entry.strata, key=lambda stratum: stratum.high - stratum.low)
 
 
 def shortage(candidates: Sequence[Candidate], entry: ExamEntry) -> list[str]:
-    """What is missing of an exam of these items, in words; empty where nothing is."""
+    """What these items lack for an exam, in words; empty if nothing."""
     missing = []
     chosen = compose(candidates, entry, ())
     for stratum in _strata(entry):
@@ -99,29 +99,29 @@ def shortage(candidates: Sequence[Candidate], entry: ExamEntry) -> list[str]:
 
 
 Answer = tuple[Comparison, "Layer", "Layer"]
-"""An item, what was answered, and what it is held against."""
+"""An item, the answer, and the reference layer."""
 
 
 class Outcome(Record):
-    """What became of an attempt."""
+    """The result of an attempt."""
 
     passed: bool  # whether every language reached the threshold
-    attempt: int  # which it was, from 1
-    attempts_left: int  # with 0 and not passed, the person is out
+    attempt: int  # number of the attempt, from 1
+    attempts_left: int  # if 0 and not passed, the person is out
     measure: str  # `precision_recall` or `agreement`
-    threshold: float  # that was to be reached
-    precision: float | None  # over all items; None where nothing was marked
-    recall: float | None  # over all items; None where there was nothing to mark
-    agreement: float | None  # Cohen's kappa of words (of labels, where units or pairs are labelled)
+    threshold: float  # required value
+    precision: float | None  # over all items; None if nothing was marked
+    recall: float | None  # over all items; None if there was nothing to mark
+    agreement: float | None  # Cohen's kappa over words (over labels if units or pairs are labelled)
     items: int
-    by_language: dict[str, dict[str, Any]]  # the same figures
+    by_language: dict[str, dict[str, Any]]  # the same values
 
 
 def begin(tx: WriteTransaction, project: Project, person: Person) -> Assignment | None:
-    """Give all items of an attempt; the first of them, or None where one is under way with nothing open.
+    """Assign all items of an attempt; returns the first, or None if an attempt is in progress with nothing open.
 
     Raises:
-        Refused: there is no item for an exam in any of their languages.
+        Refused: there is no exam item in any of the person's languages.
     """
     entry = project.entries.exam
     if entry is None or _open_attempt(tx, person):
@@ -140,7 +140,7 @@ def begin(tx: WriteTransaction, project: Project, person: Person) -> Assignment 
 
 
 def _composed(tx: ReadTransaction, project: Project, person: Person, seen: Collection[int]) -> list[int]:
-    """The items of somebody's next attempt, where they have `seen` some."""
+    """The items of a person's next attempt, if they have `seen` some."""
     entry, by_language = project.entries.exam, dict[str | None, list[Candidate]]()
     assert entry is not None
     for item in tx.items(person.project_id, role=ItemRole.EXAM, language=person.works_in):
@@ -150,7 +150,7 @@ def _composed(tx: ReadTransaction, project: Project, person: Person, seen: Colle
 
 
 def _to_come(tx: ReadTransaction, project: Project, person: Person, seen: Collection[int]) -> set[int]:
-    """The items of all attempts that somebody has left, where they have `seen` some."""
+    """The items of all attempts that a person has left, if they have `seen` some."""
     entry, coming = project.entries.exam, set[int]()
     if entry is not None and person.stage(project) == "exam":
         for _ in range(entry.attempts - person.exam_attempts):
@@ -160,7 +160,7 @@ def _to_come(tx: ReadTransaction, project: Project, person: Person, seen: Collec
 
 @transactional
 def finish(tx: WriteTransaction, project: Project, person_id: int) -> Outcome:
-    """Measure the attempt that is under way, and say what follows: passed, another try, or out."""
+    """Score the current attempt, and apply the result: passed, another try, or out."""
     entry, person = project.entries.exam, tx.person(person_id)
     if entry is None or person.stage(project) != "exam":
         raise Refused("There is no exam to finish.")
@@ -175,7 +175,7 @@ def finish(tx: WriteTransaction, project: Project, person_id: int) -> Outcome:
     for row in rows:
         item = tx.item(row.item_id)
         wanted = _reference(tx, entry, item.id)
-        assert wanted is not None  # else it would not have been given
+        assert wanted is not None  # only items with a reference are assigned
         by_language.setdefault(item.language or "", []).append(
             (Comparison(project.form, tx.sample(item.id)), row.layer, wanted)
         )
@@ -202,13 +202,13 @@ _DECISIVE = {"precision_recall": ("precision", "recall"), "agreement": ("agreeme
 
 
 def measure(project: Project, by_language: dict[str, list[Answer]], *, attempt: int) -> Outcome:
-    """The figures of an attempt, counted from 1; a pure function of the answers by language."""
+    """Scores of an attempt, numbered from 1; a pure function of the answers by language."""
     entry = project.entries.exam
     assert entry is not None
     parts = {language: _figures(project, answers) for language, answers in sorted(by_language.items())}
     whole = _figures(project, list(chain.from_iterable(by_language.values())))
     values = [part[name] for part in parts.values() for name in _DECISIVE[entry.measure]]
-    passed = all(value is None or value >= entry.bar for value in values)  # None: neither marked, nor to be marked
+    passed = all(value is None or value >= entry.bar for value in values)  # None: nothing marked, or nothing to mark
     left = max(0, entry.attempts - attempt)
     return Outcome(passed, attempt, left, entry.measure, entry.bar, by_language=parts, **whole)
 
@@ -224,7 +224,7 @@ def _figures(project: Project, answers: Sequence[Answer]) -> dict[str, Any]:
 
 
 def _kappa(project: Project, answers: Iterable[Answer]) -> float:
-    """Cohen's kappa over all units of all items; 1 where both say the same of every unit and chance explains it all."""
+    """Cohen's kappa over all units of all items; 1 if all labels are equal and chance alone explains that."""
     pairs = []
     for comparison, given, wanted in answers:
         pairs += comparison.label_pairs(given, wanted, typed=not project.form.has_spans)
@@ -237,10 +237,9 @@ def _kappa(project: Project, answers: Iterable[Answer]) -> float:
 
 
 def draw_pool(tx: ReadTransaction, project: Project, items: Iterable[Item]) -> set[int]:
-    """Items of the data, all of one language, to be the exam's: enough for every attempt to have its own, if there are.
+    """Items of the data, in one language, for the exam: enough for different items in every attempt, if there are.
 
-    Never more than half of these items, which have the layer that answers are held against, unless one attempt needs
-    them.
+    At most half of these items, which all have the reference layer, unless one attempt needs more.
     """
     entry = project.entries.exam
     assert entry is not None
@@ -255,9 +254,9 @@ def draw_pool(tx: ReadTransaction, project: Project, items: Iterable[Item]) -> s
 
 
 def missing_items(tx: ReadTransaction, project: Project, project_id: int) -> list[str]:
-    """What the exam lacks, in words, by language; empty where it can be held as the project file asks.
+    """What the exam lacks, in words, by language; empty if it fits the project file.
 
-    Where its items are drawn from the data and nobody was given one yet, all that could be drawn count.
+    If its items are drawn from the data and none is assigned yet, all items that could be drawn count.
     """
     entry = project.entries.exam
     if entry is None:
@@ -277,7 +276,7 @@ def missing_items(tx: ReadTransaction, project: Project, project_id: int) -> lis
 
 
 def could_begin(tx: ReadTransaction, entry: ExamEntry, project_id: int) -> bool:
-    """Whether there is any item for an exam, in any language."""
+    """Whether there is any exam item, in any language."""
     if tx.items(project_id, role=ItemRole.EXAM):
         return True
     drawn = (item.has_gold if entry.against == "gold" else item.has_silver for item in tx.items(project_id))
@@ -297,7 +296,7 @@ def _candidate(tx: ReadTransaction, project: Project, entry: ExamEntry, item: It
 
 
 def _open_attempt(tx: ReadTransaction, person: Person) -> list[Assignment]:
-    """The assignments of the attempt that is not finished, in order."""
+    """The assignments of the unfinished attempt, in order."""
     rows = tx.assignments(person_id=person.id, purpose=Purpose.EXAM)
     return [row for row in rows if row.state not in {State.ACCEPTED, State.WITHDRAWN}]
 
@@ -306,9 +305,9 @@ router = Router()
 
 
 class ExamResult(Record):
-    """What became of an attempt: `figures` are `precision` and `recall`, or `agreement`, as the project measures it.
+    """The result of an attempt: `figures` are `precision` and `recall`, or `agreement`, depending on the project.
 
-    Each language has to reach the threshold; `by_language` has its figures.
+    Each language must reach the threshold; `by_language` has its values.
     """
 
     passed: bool
@@ -321,20 +320,20 @@ class ExamResult(Record):
 
 
 class ExamAnswer(Record):
-    """An item of an attempt: what was answered, what it was held against, and how far they agree."""
+    """An item of an attempt: the answer, the reference, and their agreement."""
 
     item: msgspec.Raw
     answer: Layer
     known: Layer
-    precision: float | None  # of characters (of units, where these are labelled); None where nothing was marked
-    recall: float | None  # None where there was nothing to mark
+    precision: float | None  # over characters (over units, if these are labelled); None if nothing was marked
+    recall: float | None  # None if there was nothing to mark
 
 
 @router.call("GET", "/api/exam/feedback")
 def feedback(caller: SignedIn) -> list[ExamAnswer]:
-    """One's last attempt, item by item, once it is handed in, but for items of attempts that are left.
+    """The caller's last attempt, item by item, once submitted, without items of attempts that are left.
 
-    Nothing where the project does not show it.
+    Empty if the project does not show it.
     """
     studio, entry = caller.studio, caller.studio.project.entries.exam
     if entry is None or not entry.feedback:
@@ -356,7 +355,7 @@ def feedback(caller: SignedIn) -> list[ExamAnswer]:
 
 @router.call("POST", "/api/exam/finish")
 def finish_attempt(caller: Writer) -> ExamResult:
-    """Have the attempt at the exam measured, once all of its items are handed in."""
+    """Score the current exam attempt, once all its items are submitted."""
     outcome = finish(caller.studio.store, caller.studio.project, caller.person.id)
     names = _DECISIVE[outcome.measure]
     by_language = {tag: {name: part[name] for name in names} for tag, part in outcome.by_language.items()}

@@ -1,17 +1,18 @@
-"""Exports at any time: annotations and history as a folder or one ZIP file, with an account.
+"""Exports at any time: annotations and history as a folder or one ZIP file, with a summary.
 
-Whatever the format, the folder holds `history.jsonl` (every event, in order) and `export.json` (what the other files
-are, who the annotators are, and what the format could not hold, counted). The formats:
+In each format the folder has `history.jsonl` (all events, in order) and `export.json` (a list of the other files, the
+annotators, and counts of what the format cannot represent). The formats:
 
-- `native`: `data.jsonl`, one item a line, with a layer of each annotator, gold and silver among its annotations, and
-  everything else (notes, comments, reasons to skip, work in progress, reviews, exam answers) under `meta.studio`.
-  `gold.jsonl` has the gold of the work alone, to train on; `labels.jsonl` that of items that came by chance, to measure
-  a detector and rates by.
-- `mfava`: a file a language with gold and silver, and one for each annotator in the place of gold.
-- `hat`, `inline`: `data` with the gold layer of each item, `annotators` with a row for each annotator's layer.
-- `label_studio`: one task an item, with the layers of all, and the labeling configuration of their project.
+- `native`: `data.jsonl`, one item per line, with a layer of each annotator, gold and silver as annotations, and
+everything
+  else (notes, comments, reasons to skip, work in progress, reviews, exam answers) under `meta.studio`. `gold.jsonl` has
+  only the gold of the work, for training; `labels.jsonl` has the gold of randomly chosen items, to evaluate a detector
+  and to estimate rates.
+- `mfava`: one file per language with gold and silver, and one per annotator, in the place of gold.
+- `hat`, `inline`: `data` with the gold layer of each item, `annotators` with one row per annotator's layer.
+- `label_studio`: one task per item, with all layers, and the labeling configuration of the Label Studio project.
 
-Annotators are called by their public ids, unless their chosen names are asked for.
+Annotators have their public ids as names, unless their chosen names are requested.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 __all__ = ["export", "export_zip", "router"]
 
 
-# An item as an export sees it: its texts, everybody's layer of it, gold and silver, and what else was said.
+# An item in an export: its texts, all layers, gold and silver, and the rest.
 
 
 _GOLD, _SILVER = "gold", "silver"
@@ -64,15 +65,15 @@ _GOLD, _SILVER = "gold", "silver"
 
 @dataclass(frozen=True)
 class _Names:
-    """What people are called in an export."""
+    """Names of people in an export."""
 
     by_id: dict[int, str]
     about: dict[str, dict[str, Any]]  # by name: role, whether they joined, and their public id
-    chosen: bool  # whether these are the names that they chose
+    chosen: bool  # whether these are the names that people chose
 
 
 def _names(tx: ReadTransaction, project_id: int, *, chosen: bool) -> _Names:
-    """The people of a project; who chose `gold` or `silver` keeps their public id, for layers are called so."""
+    """The people of a project; a person named `gold` or `silver` has their public id, since layers have these names."""
     names = _Names({}, {}, chosen)
     for person in tx.people(project_id):
         usable = chosen and person.name is not None and person.name.casefold() not in {_GOLD, _SILVER}
@@ -90,15 +91,15 @@ def _names(tx: ReadTransaction, project_id: int, *, chosen: bool) -> _Names:
 class _Row:
     """An item."""
 
-    sample: Sample  # as it was imported, with no annotations
+    sample: Sample  # as imported, without annotations
     role: ItemRole
-    gold: Annotation | None  # what counts: settled, imported, or that of the only annotator, or of all who agree
-    by_chance: bool  # so that it stands for others
-    lacks: bool  # whether it was handed in and has no gold
+    gold: Annotation | None  # settled, imported, of the only annotator, or what all agree on
+    by_chance: bool  # whether it was drawn at random, so that it represents other items
+    lacks: bool  # whether it was submitted and has no gold
     silver: Annotation | None
-    people: list[Annotation]  # the annotators', handed in
-    others: list[Annotation]  # imported ones that are none of these
-    handed_in: dict[str, Assignment]  # by name of the annotator; skips too
+    people: list[Annotation]  # submitted by annotators
+    others: list[Annotation]  # other imported annotations
+    handed_in: dict[str, Assignment]  # by name of the annotator; with skips
     studio: dict[str, Any]  # everything else, as plain data
 
     @property
@@ -109,7 +110,7 @@ class _Row:
 
 
 def _count_unexported(layers: Iterable[Layer]) -> Counter[str]:
-    """What the layers of an item say that only the native format keeps, counted."""
+    """Counts of what the layers of an item contain and only the native format stores."""
     counts = Counter[str]()
     for layer in layers:
         counts["notes at spans"] += sum(bool(span.note) for span in layer.spans)
@@ -177,7 +178,7 @@ def _row(
 def _imported(
     project: Project, original: Sample, people: list[Annotation], *, settled: bool
 ) -> tuple[Annotation | None, Annotation | None, list[Annotation]]:
-    """The gold and the silver annotation that came with an item, and others, with names that clash with no other."""
+    """The imported gold and silver annotations of an item, and others, renamed if their names clash."""
     data, taken = project.entries.data, {_GOLD, _SILVER, *(annotation.annotator for annotation in people)}
     gold = silver = None
     others = []
@@ -195,7 +196,7 @@ def _imported(
 def _gold(
     tx: ReadTransaction, project: Project, item: Item, handed_in: list[Assignment], origin: str | None
 ) -> tuple[Layer | None, str | None]:
-    """The gold layer, and where it is from: an event of `gold_origins`, `imported`, `reviewed`, `single`, `agreed`."""
+    """The gold layer and its source: an event of `gold_origins`, `imported`, `reviewed`, `single`, `agreed`."""
     label = label_of(tx, project, item, handed_in, partial(final_layer, tx))
     if label is None:
         return None, None
@@ -205,9 +206,9 @@ def _gold(
 
 
 def _assignment_fields(row: Assignment, names: _Names) -> dict[str, Any]:
-    """An assignment as plain data, without what says nothing."""
+    """An assignment as plain data, without empty fields."""
     suggestions = row.suggestions
-    if suggestions is not None:  # each with what the layer makes of it now
+    if suggestions is not None:  # each with what the layer did with it
         suggestions = [{**suggestion, "verdict": verdict(suggestion, row.layer)} for suggestion in suggestions]
     fields = {
         "assignment": row.id,
@@ -236,39 +237,39 @@ class ExportedFile(Record):
 
     path: str  # relative to the folder
     rows: int
-    lost: dict[str, int]  # what the format could not hold: what, and how many rows; `row: ...` are rows left out
+    lost: dict[str, int]  # what the format cannot represent, with number of rows; `row: ...` are rows left out
 
 
 class Exported(Record):
-    """What an export holds."""
+    """The summary of an export."""
 
     project: str  # its slug
-    format: str  # that was asked for
-    at: str  # when, in UTC
-    items: int  # of the project that are in it
-    annotators: dict[str, dict[str, Any]]  # by name: role, layers, what became of suggestions ...
+    format: str  # as requested
+    at: str  # time in UTC
+    items: int  # exported items of the project
+    annotators: dict[str, dict[str, Any]]  # by name: role, layers, what they did with suggestions ...
     files: list[ExportedFile]  # all but `export.json`
-    beyond: dict[str, int]  # what layers say that the format has no place for, counted; empty for `native`
-    notes: list[str]  # what to know
+    beyond: dict[str, int]  # content of layers that the format cannot represent, counted; empty for `native`
+    notes: list[str]  # remarks
 
 
 def export(
     store: Store,
     project: Project,
     folder: Path,
-    format: str = "native",  # noqa: A002  # the word that users type
+    format: str = "native",  # noqa: A002  # the option's name
     *,
     names: bool = False,
 ) -> Exported:
-    """Write an export into a new or empty folder; people may go on working meanwhile.
+    """Write an export into a new or empty folder; people can go on working meanwhile.
 
-    The format is one of `FORMATS`; hyphens do for underscores. With `names`, annotators are called by those that they
+    The format is one of `FORMATS`; hyphens may replace underscores. With `names`, annotators have the names that they
     chose.
 
     Raises:
+        UsageError: the folder is not empty.
         UnknownNameError: no such format.
-        UsageError: the folder holds something.
-        NotFound: the store does not know the project.
+        NotFound: the store does not have the project.
     """
     known = format.replace("-", "_")
     if known not in FORMATS:
@@ -281,7 +282,7 @@ def export(
 
 
 def export_zip(store: Store, project: Project, path: Path, format: str = "native", *, names: bool = False) -> Exported:  # noqa: A002
-    """The same as one ZIP file, which is there whole or not at all.
+    """The same as one ZIP file, which appears complete or not at all.
 
     Raises:
         UnknownNameError: no such format.
@@ -354,7 +355,7 @@ def _export(tx: ReadTransaction, project: Project, folder: Path, format_: str, c
 
 
 def _labeling_config(project: Project, folder: Path) -> ExportedFile:
-    """What Label Studio's project has to know before it imports the tasks."""
+    """The labeling configuration that Label Studio's project needs before it imports the tasks."""
     form, name = project.form, "labeling_config.xml"
     labels = {choice.name: choice.colour for choice in form.types or form.unit_labels or form.labels}
     (folder / name).write_text(labeling_config(labels), "utf-8")
@@ -380,7 +381,7 @@ def _notes(format_: str, left_out: Counter[ItemRole], layers: Counter[str]) -> l
 
 
 def _files_of(row: _Row, format_: str, project: Project, names: _Names) -> Iterator[tuple[str, Sample]]:
-    """The files that an item goes to, and as what."""
+    """The files for an item, and its sample in each."""
     if format_ == "native":
         yield "data.jsonl", _sample_with(row, row.everybody, {**row.sample.meta, "studio": row.studio})
         yield from _gold_alone(row)
@@ -393,14 +394,14 @@ def _files_of(row: _Row, format_: str, project: Project, names: _Names) -> Itera
             yield f"silver_gold_{language}.json", _sample_with(row, [*gold, *silver], {})
         for annotation in row.people:
             as_gold = replace(annotation, annotator=_GOLD)
-            public_id = names.about[annotation.annotator]["id"]  # a name could lead anywhere
+            public_id = names.about[annotation.annotator]["id"]  # a chosen name is not safe in a path
             yield f"annotators/{public_id}_{language}.json", _sample_with(row, [as_gold, *silver], {})
     elif format_ == "inline":
         for file, annotation in _by_annotator(row):
             yield f"{file}.jsonl", _sample_with(row, [annotation], {})
     else:
         source_flags, meta = set(project.form.source_flags), row.sample.meta
-        for file, annotation in _by_annotator(row):  # section 3.3 of HAT names no key for labels of the source
+        for file, annotation in _by_annotator(row):  # section 3.3 of HAT has no key for labels of the source
             errors = [flag for flag in annotation.flags if flag in source_flags]
             source = {"sourceErrors": errors} if errors else {}
             yield f"{file}.json", _sample_with(row, [annotation], {**meta, **source})
@@ -411,7 +412,7 @@ def _files_of(row: _Row, format_: str, project: Project, names: _Names) -> Itera
 
 
 def _gold_alone(row: _Row) -> Iterator[tuple[str, Sample]]:
-    """What `train`, and what `evaluate` and `estimate --labels` take."""
+    """Input for `train`, `evaluate` and `estimate --labels`."""
     if row.gold is not None and row.role in WORK_ROLES:
         labelled = _sample_with(row, [row.gold], row.sample.meta)
         yield "gold.jsonl", labelled
@@ -430,7 +431,7 @@ def _sample_with(row: _Row, annotations: Iterable[Annotation], meta: dict[str, A
 
 
 def _history(tx: ReadTransaction, project_id: int, folder: Path, names: _Names) -> ExportedFile:
-    """Every event, one a line."""
+    """All events, one per line."""
     keys = {item.id: item.key for item in tx.items(project_id)}
     count = 0
     with (folder / "history.jsonl").open("w", encoding="utf-8") as file:
@@ -468,7 +469,7 @@ router = Router()
 
 @router.call("GET", "/api/lead/export")
 def download(caller: Lead, format: Format = "native", names: bool = False) -> Response:  # noqa: A002
-    """Export now, while people work on; `names` are those that people chose, in place of their public ids."""
+    """Export now, while people work; `names` uses the names that people chose instead of their public ids."""
     caller.count("heavy")
     folder = tempfile.TemporaryDirectory(prefix="veriglot-export-")
     try:

@@ -1,10 +1,10 @@
-"""Figures of leads: made in other processes, and remembered until something happens.
+"""Figures for leads (computed statistics): made in other processes, and cached until something changes.
 
-Nothing that people hand in waits for a figure: it takes another process, of low priority, which a lead can cancel and
-which ends with the server. One process makes the figures of a project, and remembers its rows and what was made of each
-item (`Memory`); what takes minutes has one of its own. A call waits a moment for a figure; then it is answered with the
-last one, or with how far the new one is. Saves change no figure but times of work, so that they alone make one old only
-after a minute. The last figures stand in a file beside the project's, so that pages show them right after a start.
+Submissions never wait for a figure: it is computed in another process with low priority, which a lead can cancel and
+which ends with the server. One process makes the figures of a project, and caches its rows and the results for each
+item (`RowCache`); slow figures have a process of their own. A call waits a moment for a figure; then it gets the last
+one, or the progress of the new one. Saves change only working times, so saves alone outdate a figure only after a
+minute. The last figures are stored in a file beside the project file, so that pages show them right after a start.
 """
 
 from __future__ import annotations
@@ -62,19 +62,19 @@ T = TypeVar("T")
 __all__ = ["Figures", "Pending", "Progress", "figure", "router"]
 
 Progress = Callable[[float], None]
-"""What is told how far a figure is, from 0 to 1."""
-Function = Callable[..., Any]  # makes a figure: of a studio, a transaction that reads, a `Progress`, and arguments
+"""Receives the finished share of a figure, from 0 to 1."""
+Function = Callable[..., Any]  # computes a figure from a studio, a ReadTransaction, a `Progress`, and arguments
 
 _WAIT = 0.6  # seconds that a call waits for a new figure
-_WAIT_BESIDE = 0.1  # where there is an old one
-_LONGEST = 120.0  # seconds that a call waits which needs one
-_AT_ONCE = 2  # figures that take minutes
-_REMEMBERED = 100  # figures
-_AFTER_SAVES = 60.0  # seconds after which saves alone make a figure old
-_REST = 4.0  # times what a figure took, until it is made again
+_WAIT_BESIDE = 0.1  # if there is an old one
+_LONGEST = 120.0  # maximum seconds that a call waits for its first figure
+_AT_ONCE = 2  # slow figures at the same time
+_REMEMBERED = 100  # cached figures
+_AFTER_SAVES = 60.0  # seconds after which saves alone outdate a figure
+_REST = 4.0  # pause before a figure is made again, as a multiple of its time
 _LONGEST_REST = 30.0  # seconds
-_OVERTAKEN = 2000  # events that PostgreSQL may show before one of a lower number, since its transaction took longer
-_STORED = 10  # figures of a project
+_OVERTAKEN = 2000  # newest events to count again: PostgreSQL may show an event before one with a lower number
+_STORED = 10  # stored figures of a project
 _STORE_AFTER = 5.0  # seconds
 _CHUNK = 500  # ids in a statement
 _LOW = 10  # priority of processes, as of `nice`
@@ -84,7 +84,7 @@ _context: Any = multiprocessing.get_context("forkserver" if _has_forkserver else
 
 
 class PendingFigure(Record):
-    """A figure that is being made: its `id`, for how many seconds, and how far it is, where that can be told."""
+    """A figure in progress: its `id`, seconds so far, and the finished share, if known."""
 
     id: int
     seconds: float
@@ -92,21 +92,21 @@ class PendingFigure(Record):
 
 
 class Pending(Record):
-    """The answer to a call for a figure that there is none of yet: ask again."""
+    """The answer if a figure does not exist yet: ask again."""
 
     pending: PendingFigure
 
 
 class _Version(NamedTuple):
-    """What had happened when a figure was made: how many events, and how many that are no saves."""
+    """State of the project when a figure was made: number of events, and of events that are not saves."""
 
     any: int
-    loud: int
+    without_saves: int
 
 
 _NOTHING = _Version(0, 0)
-_Stored = tuple[bytes, _Version, str]  # body, version, and of when
-_File = tuple[str, dict[str, _Stored]]  # what all depend on, and each
+_Stored = tuple[bytes, _Version, str]  # body, version, and time
+_File = tuple[str, dict[str, _Stored]]  # settings digest, and the figures by key
 
 
 def _file_of(studio: Studio) -> Path:
@@ -114,7 +114,7 @@ def _file_of(studio: Studio) -> Path:
 
 
 def _settings_of(studio: Studio) -> str:
-    """The digest of what figures depend on besides what happens: the project's file, and Veriglot itself."""
+    """Digest of the other inputs of figures: the project file, and Veriglot's version."""
     return sha256(f"{__version__} {studio.project.entries} {studio.project.form}")
 
 
@@ -124,22 +124,22 @@ class _Figure:
     studio: Studio
     answer: tuple[int, bytes] | None = None  # status and body
     version: _Version = _NOTHING
-    as_of: str = ""  # when it was asked for, ISO 8601 in UTC
+    as_of: str = ""  # time of the request, ISO 8601 in UTC
     finished: float = 0.0
     took: float = 0.0
-    began: float = 0.0  # 0 while it is not being made, or once it was cancelled
+    began: float = 0.0  # 0 if it is not in progress or was cancelled
     done: float | None = None
     process: BaseProcess | None = None
     cancelled: bool = False
 
     @property
     def rest(self) -> float:
-        """Seconds until it may be made again, however much happens: saves and other figures need time too."""
+        """Seconds until it may be made again, so that time is left for saves and other figures."""
         return self.finished + min(_REST * self.took, _LONGEST_REST) - time.monotonic()
 
     def is_old(self, version: _Version) -> bool:
-        """Whether something happened that it does not know of."""
-        if self.answer is None or self.answer[0] >= 500 or self.version.loud < version.loud:
+        """Whether something happened after it was made."""
+        if self.answer is None or self.answer[0] >= 500 or self.version.without_saves < version.without_saves:
             return True
         return self.version < version and time.monotonic() - self.finished > _AFTER_SAVES
 
@@ -152,32 +152,34 @@ class Figures:
     _turns: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(_AT_ONCE))
     _figures: OrderedDict[tuple[str, str], _Figure] = field(default_factory=OrderedDict)
     _workers: dict[Studio, _Worker] = field(default_factory=dict)
-    _counted: dict[Studio, tuple[int, _Version]] = field(default_factory=dict)  # up to which event, none of it awaited
-    _stored: dict[Studio, float] = field(default_factory=dict)  # when
+    _counted: dict[Studio, tuple[int, _Version]] = field(default_factory=dict)  # last event with a final count
+    _stored: dict[Studio, float] = field(default_factory=dict)  # time
     _ids: Any = field(default_factory=lambda: itertools.count(1))
     _closed: bool = False
 
     def __post_init__(self) -> None:
-        if _has_forkserver:  # it loads what figures need while nobody waits
+        if _has_forkserver:  # it preloads the modules that figures need
             _context.set_forkserver_preload([f"veriglot.studio.{name}" for name in ("dashboard", "rates")])
             forkserver.ensure_running()
 
     def response(self, caller: Caller, function: Function, *, alone: bool = False, **arguments: Any) -> Response:
-        """The answer to a call for a figure: 202 where there is none yet, and `X-Outdated` where it is an old one.
+        """The answer to a call for a figure: 202 if there is none yet; header `X-Outdated` if it is an old one.
 
-        `X-As-Of` says of when it is. What takes minutes is made `alone`, in a process of its own.
+        `X-As-Of` has its time. Slow figures are made `alone`, in a process of their own.
         """
         made, version = self._made(caller, function, arguments, _wait_of(caller), alone)
         if made.answer is None:
-            if not made.began:  # it was cancelled, or the server stops
+            if not made.began:  # it was cancelled, or the server is stopping
                 raise CallRefused(503, "cancelled", "This was cancelled.", "Ask for it again.")
             seconds = round(time.monotonic() - made.began, 1)
             return json_response(Pending(PendingFigure(made.id, seconds, made.done)), 202)
-        headers = {"x-as-of": made.as_of} | ({"x-outdated": "1"} if made.version.loud < version.loud else {})
+        headers = {"x-as-of": made.as_of} | (
+            {"x-outdated": "1"} if made.version.without_saves < version.without_saves else {}
+        )
         return Response(made.answer[1], made.answer[0], headers, media_type="application/json")
 
     def value(self, caller: Caller, function: Function, kind: Any, **arguments: Any) -> Any:
-        """A figure itself, perhaps an old one; waits for the first."""
+        """The value of a figure, maybe an old one; waits for the first."""
         made, _ = self._made(caller, function, arguments, _WAIT)
         if made.answer is None:
             made, _ = self._made(caller, function, arguments, _LONGEST)
@@ -186,9 +188,9 @@ class Figures:
         return msgspec.json.decode(made.answer[1], type=kind)
 
     def last(self, caller: Caller, function: Function, kind: Any) -> Any | None:
-        """A figure as it was made last, None before the first; what is newer is asked for, and not awaited."""
+        """The last value of a figure, None before the first; starts an update without waiting for it."""
         answer = None
-        with suppress(CallRefused):  # enough figures were asked for
+        with suppress(CallRefused):  # the rate limit of figures is reached
             answer = self._made(caller, function, {}, 0.0)[0].answer
         return msgspec.json.decode(answer[1], type=kind) if answer is not None and answer[0] == 200 else None
 
@@ -212,7 +214,7 @@ class Figures:
                 if not made.began and rest <= 0:
                     caller.count("heavy")
                     began = time.monotonic()
-                    studio = made.studio  # whose settings may have been changed meanwhile
+                    studio = made.studio  # its settings may have changed meanwhile
                     worker = _Worker(studio) if alone else self._workers.setdefault(studio, _Worker(studio))
                     call = (made, (function, arguments), version, as_of, worker, began)
                     threading.Thread(target=self._make, args=call, daemon=True).start()
@@ -226,7 +228,7 @@ class Figures:
         return made, version
 
     def _version(self, studio: Studio) -> _Version:
-        """How much happened so far; only the newest events are counted again, of which some may come in late."""
+        """How many events there are; only the newest are counted again, because some may arrive late."""
         (before, seen), row = self._counted.get(studio, (0, _NOTHING)), events.c
         new = row.project_id == studio.id, row.id > before
         counts = select(func.count(), func.count().filter(row.kind.not_in(QUIET_EVENTS))).where(*new)
@@ -249,7 +251,7 @@ class Figures:
         worker: _Worker,
         began: float,
     ) -> None:
-        """Make a figure in another process, and wait for it."""
+        """Compute a figure in another process, and wait for it."""
         alone = worker is not self._workers.get(made.studio)
         answer: tuple[int, bytes] | None = None
         with self._turns if alone else worker.turn:
@@ -260,7 +262,7 @@ class Figures:
             try:
                 if not self._has_begun(made, worker, worker.start(), began, alone=alone):
                     return
-                with suppress(EOFError, OSError):  # whoever is cancelled or killed says nothing more
+                with suppress(EOFError, OSError):  # a cancelled or killed process sends nothing
                     worker.connection.send(call)
                     while answer is None:
                         message = worker.connection.recv()
@@ -289,7 +291,7 @@ class Figures:
             self._store(made.studio)
 
     def _has_begun(self, made: _Figure, worker: _Worker, process: BaseProcess, began: float, *, alone: bool) -> bool:
-        """Note which process makes a figure; False if it was cancelled just now and others need the process."""
+        """Store the process of a figure; False if the figure was just cancelled and others need the process."""
         with self._changed:
             if not self._closed and made.began == began:
                 made.process = process
@@ -300,9 +302,9 @@ class Figures:
             return True
 
     def _load(self, studio: Studio, version: _Version) -> None:
-        """Take up the last figures of before a start; those of a database that knew more are of another one.
+        """Load the figures of the last run; those of a database with more events belong to another database.
 
-        Those of other settings, or of another version of Veriglot, are not taken up.
+        Those of other settings, or of another version of Veriglot, are ignored.
         """
         self._stored[studio] = 0.0
         with suppress(OSError, msgspec.MsgspecError):
@@ -322,7 +324,7 @@ class Figures:
         ]
         path = _file_of(studio)
         partial = partial_path(path)
-        with suppress(OSError):  # a project's folder may be one that is only read
+        with suppress(OSError):  # the project's folder may be read-only
             descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 content = {key: more for key, *more in answers[-_STORED:]}
@@ -330,7 +332,7 @@ class Figures:
             partial.replace(path)
 
     def cancel(self, studio: Studio, number: int) -> None:
-        """End the process that makes a figure; of one that waits for its turn there is none yet.
+        """Kill the process that makes a figure; a figure that waits for its turn has none yet.
 
         Raises:
             NotFound: no such figure is being made.
@@ -346,9 +348,10 @@ class Figures:
             self._changed.notify_all()
 
     def renew(self, before: Studio, after: Studio, *, drop: bool) -> None:
-        """Make the figures of a project anew whose settings were changed; until then the old ones hold, or none do.
+        """Remake the figures of a project after its settings changed; until then the old ones are shown, or none
+        (`drop`).
 
-        Whoever waits for one goes on waiting.
+        Calls that wait for a figure go on waiting.
         """
         with self._changed:
             for made in self._figures.values():
@@ -378,14 +381,14 @@ class Figures:
 
 
 def _wait_of(caller: Caller) -> float:
-    """Seconds that a call waits, as `Prefer: wait=60` asks (RFC 7240); a page asks for nothing, and asks again."""
+    """Seconds that a call waits, from `Prefer: wait=60` (RFC 7240); pages do not set it, and ask again."""
     wish = re.search(r"\bwait=(\d{1,4})\b", caller.request.headers.get("prefer", ""))
     return _WAIT if wish is None else min(_LONGEST, float(wish[1]))
 
 
 @dataclass
 class _Worker:
-    """A process that makes figures of a studio, one after the other; it begins with the first."""
+    """A process that makes figures of a studio, one after the other; started for the first figure."""
 
     studio: Studio
     turn: threading.Lock = field(default_factory=threading.Lock)
@@ -393,7 +396,7 @@ class _Worker:
     connection: Connection = field(init=False)
 
     def start(self) -> BaseProcess:
-        """The process; a new one where there is none, or where somebody ended it."""
+        """The process; a new one if there is none, or if it was killed."""
         if self.process is None or not self.process.is_alive():
             connection, other_end = _context.Pipe()
             with other_end:
@@ -403,7 +406,7 @@ class _Worker:
         return self.process
 
     def stop(self) -> None:
-        """Let go of the process, which ends."""
+        """Release the process, which then ends."""
         if self.process is not None:
             self.connection.close()
             self.process.join()
@@ -411,7 +414,7 @@ class _Worker:
 
 
 def _end_with_server() -> None:
-    """End this process when the server was killed, in the middle of a figure too: the next one needs the time."""
+    """End this process if the server was killed, even during a figure, to free its time."""
     server = multiprocessing.parent_process()
     assert server is not None
     server.join()
@@ -419,12 +422,12 @@ def _end_with_server() -> None:
 
 
 def _work(connection: Connection, studio: Studio) -> None:
-    """Make figures, in a process of its own: send how far each is, and then status and body of the answer."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the server ends this
+    """Make figures, in a separate process: send the progress of each, then status and body of the answer."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal: the server ends this process
     with suppress(OSError):
         os.nice(_LOW)
     threading.Thread(target=_end_with_server, daemon=True).start()
-    memory, sent = Memory(studio.store, studio.id), 0.0
+    memory, sent = RowCache(studio.store, studio.id), 0.0
 
     def progress(share: float) -> None:
         nonlocal sent
@@ -432,7 +435,7 @@ def _work(connection: Connection, studio: Studio) -> None:
             sent = time.monotonic()
             connection.send(share)
 
-    with suppress(EOFError, ConnectionError):  # the server needs no more, or was killed
+    with suppress(EOFError, ConnectionError):  # the server stopped or was killed
         while True:
             function, arguments = connection.recv()
             try:
@@ -445,30 +448,30 @@ def _work(connection: Connection, studio: Studio) -> None:
             connection.send((response.status_code, bytes(response.body)))
 
 
-class Memory:
-    """The rows of a project, and what was made of them: each is read, and made, again once something happened to it.
+class RowCache:
+    """Cache of the rows of a project, and of values computed from them; both are refreshed after an event.
 
-    A figure so costs what changed since the last one, and sums over what is remembered; never the whole project again.
+    So the cost of a figure depends on the changes since the last one, plus sums over cached values.
     """
 
     def __init__(self, store: Store, project_id: int) -> None:
-        """Remember nothing yet."""
+        """Start empty."""
         self._store, self.project_id = store, project_id
         self.rows: dict[type[Any], dict[int, Any]] = {Item: {}, Assignment: {}}
         self.steps: dict[int, Step] = {}
         self.made: dict[int | str, dict[str, tuple[Any, Any]]] = {}  # owner and name to the stamp and the value
         self._newest = 0
-        self._known: set[int] = set()  # events, the newest
+        self._known: set[int] = set()  # ids of the newest events
 
     @contextmanager
     def reading(self) -> Iterator[ReadTransaction]:
-        """A transaction that reads, and remembers."""
+        """A read transaction that uses this cache."""
         with self._store.reading() as tx:
             self._refresh(tx)
-            yield _Remembering(tx.connection, self)
+            yield _CachedTransaction(tx.connection, self)
 
     def _refresh(self, tx: ReadTransaction) -> None:
-        """Read what the events speak of that are new."""
+        """Read the rows that new events refer to."""
         row, ours = events.c, events.c.project_id == self.project_id
         newest = tx.connection.execute(select(func.max(row.id)).where(ours)).scalar() or 0
         last = max(0, (self._newest or newest) - _OVERTAKEN)
@@ -485,7 +488,7 @@ class Memory:
     def _read(
         self, tx: ReadTransaction, kind: type[Item | Assignment], ids: set[int | None], *, whole: bool = False
     ) -> None:
-        """Read some rows, or all where more were added than the events say: of a long transaction, some were missed."""
+        """Read some rows, or all if more were added than the events show (some of a long transaction were missed)."""
         read, table = (tx.items, items) if kind is Item else (tx.assignments, assignments)
         known, named = self.rows[kind], sorted(id_ for id_ in ids if id_ is not None)
         there = tx.count(select(table.c.id).where(table.c.project_id == self.project_id))
@@ -495,21 +498,21 @@ class Memory:
             for start in range(0, len(named), _CHUNK):
                 self._take(read(self.project_id, id=named[start : start + _CHUNK]))
         if kind is Item:
-            for id_ in named:  # a layer of gold is in no row
+            for id_ in named:  # a gold layer is not part of a row
                 self.made.pop(id_, None)
 
     def _take(self, rows: Iterable[Item | Assignment]) -> None:
-        """Remember rows; of an item to which something happened, nothing that was made before holds."""
+        """Cache rows; values computed from an item are dropped after an event."""
         for row in rows:
             before, self.rows[type(row)][row.id] = self.rows[type(row)].get(row.id), row
             if isinstance(row, Item):
                 if before != row:
                     self.made.pop(row.id, None)
             elif before != row and not (row.state in AT_WORK and before and before.state is row.state):
-                self.made.pop(row.item_id, None)  # of what is not handed in nothing is made
+                self.made.pop(row.item_id, None)  # values depend only on submitted work
 
     def select(self, kind: type[R], order: str, columns: dict[str, Any]) -> list[R]:
-        """Rows in order, narrowed as `ReadTransaction.assignments` are."""
+        """Rows in order, filtered as in `ReadTransaction.assignments`."""
         rows: Iterable[R] = self.rows[kind].values()
         for name, value in columns.items():
             if value is not None:
@@ -518,14 +521,14 @@ class Memory:
         return sorted(rows, key=attrgetter(order))
 
 
-class _Remembering(ReadTransaction):
-    """A transaction that knows the rows of its project already."""
+class _CachedTransaction(ReadTransaction):
+    """A transaction with the rows of its project in a cache."""
 
-    def __init__(self, connection: DatabaseConnection, memory: Memory) -> None:
+    def __init__(self, connection: DatabaseConnection, memory: RowCache) -> None:
         super().__init__(connection)
         self._memory = memory
 
-    def items(self, project_id: int, **columns: Any) -> list[Item]:  # noqa: ARG002  # the one that is remembered
+    def items(self, project_id: int, **columns: Any) -> list[Item]:  # noqa: ARG002  # the cached project
         return self._memory.select(Item, "position", columns)
 
     def assignments(self, project_id: int | None = None, **columns: Any) -> list[Assignment]:
@@ -533,10 +536,10 @@ class _Remembering(ReadTransaction):
             return super().assignments(**columns)
         return self._memory.select(Assignment, "id", columns)
 
-    def steps(self, project_id: int) -> list[Step]:  # noqa: ARG002  # the one that is remembered
+    def steps(self, project_id: int) -> list[Step]:  # noqa: ARG002  # the cached project
         return sorted(self._memory.steps.values(), key=attrgetter("id"))
 
-    def remember(self, owner: int | str, name: str, make: Callable[[], T], stamp: Any = None) -> T:
+    def cached(self, owner: int | str, name: str, make: Callable[[], T], stamp: Any = None) -> T:
         made = self._memory.made.setdefault(owner, {})
         if name not in made or made[name][0] != stamp:
             made[name] = stamp, make()
@@ -555,6 +558,6 @@ router = Router()
 
 @router.call("POST", "/api/lead/figures/{number}/cancel")
 def cancel(caller: LeadWriter, number: Number) -> dict[str, bool]:
-    """Cancel a figure that is being made."""
+    """Cancel a figure in progress."""
     caller.request.app.state.figures.cancel(caller.studio, number)
     return {"cancelled": True}

@@ -1,7 +1,7 @@
-"""The lead's list of items: which there are and who has them, and what a lead does to many at once.
+"""The lead's list of items: which items exist, who has them, and bulk actions.
 
-The database filters, sorts and counts, so that a page costs little among 10,000 items. What is done to many items is
-done in steps, so that others can save in between.
+The database filters, sorts and counts, so that a page is fast even with 10,000 items. Bulk actions run in steps, so
+that others can save in between.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ _Name = Annotated[str, msgspec.Meta(max_length=200)]
 _ItemState = Literal["free", "open", "returned", "submitted", "accepted", "skipped"]
 _Order = Literal["position", "key", "language", "priority", "done", "changed"]
 _PURPOSES = (Purpose.ANNOTATE, Purpose.REVIEW, Purpose.VALIDATE, Purpose.ADJUDICATE)
-_AT_ONCE = 100  # items of a transaction
-_MOST_GIVEN = 1000  # items that one person is given at once
-_SNIPPET = 60  # code points around what was searched
+_AT_ONCE = 100  # items per transaction
+_MOST_GIVEN = 1000  # maximum items assigned to one person at once
+_SNIPPET = 60  # code points around the search term
 
 
 class ItemFilter(StrictRecord):
-    """Which items; what is not stated narrows nothing, but for excluded items, which only `role` asks for.
+    """A filter of items; fields without a value do not filter, except that excluded items need an explicit `role`.
 
-    `person`, `state`, `type`, `flagged` and `stale` speak of one annotation: of that person, in that state, with a mark
-    of that type and a flag, held without a save for that many hours. `free` items are had by nobody.
+    `person`, `state`, `type`, `flagged` and `stale` refer to one annotation: of that person, in that state, with a mark
+    of that type, with a flag, not saved for that many hours. Nobody has or had `free` items.
     """
 
     language: _Name | None = None
@@ -78,7 +78,7 @@ class ItemFilter(StrictRecord):
 
 
 class Holder(Record):
-    """Somebody who has an item, under their public id."""
+    """A person who has an item, under their public id."""
 
     by: str
     purpose: Purpose
@@ -88,8 +88,8 @@ class Holder(Record):
 class ItemLine(Record):
     """An item in a list.
 
-    `snippet` is a part of the response, around what was searched; `done` counts the annotations that were handed in, of
-    `wanted` (0 where everybody annotates it, or it is no work); `changed_at` is when work on it changed last.
+    `snippet` is a part of the response, around the search term; `done` counts submitted annotations, of `wanted` (0 if
+    everybody annotates the item, or it is not part of the work); `changed_at` is the time of the last work on it.
     """
 
     id: int
@@ -107,18 +107,18 @@ class ItemLine(Record):
 
 
 class Items(Record):
-    """A page of items; `total` counts all that were asked for."""
+    """A page of items; `total` counts all matching items."""
 
     total: int
     items: list[ItemLine]
 
 
 class ItemsBody(StrictRecord):
-    """What is done to items: those listed, or all that fit the filter.
+    """An action on items: those listed, or all that match the filter.
 
-    `assign` gives them to `person` to annotate; `release` takes back what is held of them (by the filter's person, or
-    stale, where it says so); `priority` and `wanted` (people who annotate each) take `value`; `exclude` takes items out
-    of the work, with all that was said of them kept, and `include` puts them back.
+    `assign` gives them to `person` for annotation; `release` withdraws open work (only of the filter's person, or only
+    stale work, if the filter says so); `priority` and `wanted` (people who annotate each) are set to `value`; `exclude`
+    removes items from the work but keeps their annotations, and `include` puts them back.
     """
 
     action: Literal["assign", "release", "priority", "wanted", "exclude", "include"]
@@ -129,7 +129,7 @@ class ItemsBody(StrictRecord):
 
 
 class ItemsChanged(Record):
-    """How many items were changed, and why others were not: `has_it`, `language`, `batch`, `not_work`, `unchanged`."""
+    """How many items changed, and why others did not: `has_it`, `language`, `batch`, `not_work`, `unchanged`."""
 
     changed: int
     unchanged: dict[str, int]
@@ -139,7 +139,7 @@ def _filter(
     language: Tag = None,
     person: Tag = None,
     state: _ItemState | None = None,
-    type: Tag = None,  # noqa: A002  # the name of the parameter in the address
+    type: Tag = None,  # noqa: A002  # the name of the query parameter
     gold: bool | None = None,
     flagged: bool = False,
     stale: Annotated[float | None, Query(gt=0, le=87_600)] = None,
@@ -158,7 +158,7 @@ def items(
     offset: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> Items:
-    """The items that fit a filter, a page of them, with a snippet, and who has them."""
+    """A page of the items that match a filter, each with a snippet and the people who have it."""
     studio = caller.studio
     with studio.store.reading() as tx:
         matching = _matching(tx, studio, where)
@@ -169,7 +169,7 @@ def items(
 
 
 def _matching(tx: ReadTransaction, studio: Studio, where: ItemFilter) -> Select[Any]:
-    """The ids of the items that fit a filter."""
+    """The ids of the items that match a filter."""
     wanted = [item_row.project_id == studio.id]
     wanted.append(item_row.role != ItemRole.EXCLUDED if where.role is None else item_row.role == where.role)
     if where.language is not None:
@@ -192,12 +192,12 @@ def _matching(tx: ReadTransaction, studio: Studio, where: ItemFilter) -> Select[
 
 
 def _terms(search: str | None) -> list[str]:
-    """What is searched, as `search` of the table holds it."""
+    """The search terms, normalised like the column `search`."""
     return fold((search or "").replace("\0", " ")).split()
 
 
 def _of_item(where: ItemFilter) -> tuple[ColumnElement[bool], ...]:
-    """What somebody has of an item: annotations, and reviews and such where it is asked who holds them."""
+    """Assignments of an item: annotations, and also reviews and others if a holder is searched."""
     any_purpose = where.person is not None or where.stale is not None
     purposes = _PURPOSES if any_purpose else (Purpose.ANNOTATE,)
     live = assignment_row.state != State.WITHDRAWN
@@ -205,7 +205,7 @@ def _of_item(where: ItemFilter) -> tuple[ColumnElement[bool], ...]:
 
 
 def _annotation(tx: ReadTransaction, studio: Studio, where: ItemFilter) -> list[ColumnElement[bool]]:
-    """What a filter asks of one annotation."""
+    """The conditions of a filter on one annotation."""
     wanted = []
     if where.person is not None:
         wanted.append(assignment_row.person_id == _person(tx, studio, where.person).id)
@@ -225,13 +225,13 @@ def _annotation(tx: ReadTransaction, studio: Studio, where: ItemFilter) -> list[
 
 
 def _marks(layer: Any, name: str) -> ColumnElement[bool]:
-    """Whether a layer's JSON has a type or label. What people write into it has its quotation marks escaped."""
+    """Whether a layer's JSON has a type or label. Quotation marks in texts that people write are escaped."""
     text = type_coerce(layer, Text)
     return or_(*(text.contains(f'"{key}":"{name}"', autoescape=True) for key in ("type", "label")))
 
 
 def _order(sort: _Order) -> ColumnElement[Any]:
-    """What items are sorted by; where nobody worked on them, they count as changed before all others."""
+    """The sort order of items; items that nobody worked on come first by change time."""
     of_item = assignment_row.item_id == item_row.id
     if sort == "done":
         done = (assignment_row.purpose == Purpose.ANNOTATE, assignment_row.state.in_(DONE))
@@ -273,26 +273,26 @@ def _lines(tx: ReadTransaction, studio: Studio, ids: list[int], search: str | No
 
 
 def _snippet(text: str, terms: list[str]) -> str:
-    """The beginning of a text, or what stands around the first of the terms in it."""
+    """The beginning of a text, or the part around the first term in it."""
     folded = fold(text)  # of the same length
     at = next((at for term in terms if (at := folded.find(term)) >= 0), 0)
     return " ".join("".join(excerpt(text, at, min(at + _SNIPPET, len(text)), around=_SNIPPET)).split())
 
 
 def _person(tx: ReadTransaction, studio: Studio, public_id: str) -> Person:
-    """Somebody of this project; others are not there."""
+    """A person of this project; people of others are not found."""
     person = tx.person_by(public_id=public_id)
     if person.project_id != studio.id:
         raise NotFound("person")
     return person
 
 
-# What a lead does to many.
+# Bulk actions.
 
 
 @router.call("POST", "/api/lead/items")
 def change_items(caller: LeadWriter, body: ItemsBody) -> ItemsChanged:
-    """Do something to items: assign, release, priority, wanted, exclude, include."""
+    """An action on items: assign, release, priority, wanted, exclude, include."""
     studio = caller.studio
     with studio.store.reading() as tx:
         person = None if body.person is None else _person(tx, studio, body.person)
@@ -318,12 +318,12 @@ def change_items(caller: LeadWriter, body: ItemsBody) -> ItemsChanged:
 def _change(
     tx: WriteTransaction, project: Project, caller: Caller, body: ItemsBody, ids: Sequence[int], person: Person | None
 ) -> list[str]:
-    """Change some items; of each `changed`, or why it was not."""
+    """Change some items; for each `changed`, or why not."""
     return [_change_item(tx, project, caller, body, tx.item(id_), person) or "changed" for id_ in ids]
 
 
 def _chosen(tx: ReadTransaction, studio: Studio, body: ItemsBody) -> list[int]:
-    """The items that are meant, in their order; of another project's, none."""
+    """The ids of the chosen items, in order; items of other projects are ignored."""
     if body.items is None:
         return tx.ids(_matching(tx, studio, body.where).order_by(item_row.position))
     return [item.id for item in tx.items(studio.id, id=body.items)] if body.items else []
@@ -373,7 +373,7 @@ def _assign(tx: WriteTransaction, project: Project, item: Item, person: Person, 
 
 
 def _release(tx: WriteTransaction, caller: Caller, item: Item, where: ItemFilter) -> str | None:
-    """Withdraw what is held of an item: by anybody, or by the filter's person or what is stale."""
+    """Withdraw the open work on an item: of anybody, or of the filter's person, or stale work."""
     of_item = (
         assignment_row.item_id == item.id,
         assignment_row.purpose.in_(_PURPOSES),

@@ -1,4 +1,4 @@
-"""Items from files of any readable format; rows that cannot become one are reported, and the rest goes on."""
+"""Import of items from files of any readable format; invalid rows are reported and skipped."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ __all__ = [
     "uniform",
 ]
 
-_MAX_RESPONSE = 100_000  # code points; the page shows all of it at once
+_MAX_RESPONSE = 100_000  # code points; the page shows a response completely
 _MAX_EVIDENCE = 2_000_000  # code points of one item
-_AT_ONCE = 100  # items of a transaction: while it lasts, nobody's work can be saved on SQLite
+_AT_ONCE = 100  # items per transaction; on SQLite nobody can save during it
 
 
 @dataclass(frozen=True)
 class RejectedRow:
-    """A row that became no item: its file, the line in it (or 0), the sample's id (or nothing), what is wrong."""
+    """A row that could not be imported: its file, its line (or 0), the sample's id (or empty), and the error."""
 
     path: str
     line: int
@@ -63,19 +63,19 @@ class RejectedRow:
 
 @dataclass
 class ImportResult:
-    """What became of the rows.
+    """Counts of the imported rows.
 
     Attributes:
         added: items by language.
         known: rows that were imported before, with the same texts.
-        other_language: rows in languages that the project does not name, by language.
-        identified: rows that state no language, and were given the one that their text is in.
-        beyond: rows beyond the project's limit.
-        unusable: rows that became no item.
-        widened: marks of gold and silver layers that cut a character and were widened to all of it.
-        batches: that were made.
+        other_language: rows in languages that are not in the project, by language.
+        identified: rows without a language, for which it was detected.
+        beyond: rows over the project's limit.
+        unusable: rows that could not be imported.
+        widened: marks of gold and silver layers that ended inside a character and were extended.
+        batches: new batches.
         predicted: items with a new prediction.
-        unpredicted: predictions of no item, or that scored nothing.
+        unpredicted: predictions without an item or without a score.
     """
 
     added: Counter[str] = field(default_factory=Counter)
@@ -90,7 +90,7 @@ class ImportResult:
     unpredicted: int = 0
 
     def counts(self) -> dict[str, Any]:
-        """How many rows became what."""
+        """Counts by kind."""
         return {
             "added": dict(sorted(self.added.items())),
             "known": self.known,
@@ -106,10 +106,10 @@ class ImportResult:
 
 
 def register_project(store: Store, project: Project) -> ProjectRow:
-    """The project's row, made where there is none and renamed where its file has another name.
+    """The project's row, created if there is none and renamed if the name in the file changed.
 
     Raises:
-        StoreError: the task or the taxonomy changed after work was given out: layers would no longer fit.
+        StoreError: the task or the taxonomy changed after work was assigned: layers would no longer fit.
     """
     expected = {"name": project.name, "task": project.task.value, "taxonomy": project.form.taxonomy}
     with store.writing(lock="projects") as tx:
@@ -136,16 +136,16 @@ def import_all(
     *,
     by: int | None = None,
 ) -> ImportResult:
-    """Import what the project file names: the data, items of the exam, items with known answers. Again changes nothing.
+    """Import the files of the project: the data, exam items, items with known answers. Repeating it changes nothing.
 
     Args:
         store: the store.
         project: the project.
-        given: files of data and of predictions that are imported instead.
+        given: files of data and of predictions to import instead.
         by: the person who imports, for the history; None for the operator.
 
     Raises:
-        InputError: a file does not exist, or is in no known format.
+        InputError: a file does not exist, or has no known format.
     """
     entries, result = project.entries, ImportResult()
     project_id = register_project(store, project).id
@@ -169,7 +169,7 @@ def import_all(
 
 @dataclass
 class _Import:
-    """The items of one role, from files or folders."""
+    """Import of the items of one role, from files or folders."""
 
     store: Store
     project: Project
@@ -191,7 +191,7 @@ class _Import:
                 tx.record("import", self.project_id, payload=payload, person_id=self.by)
 
     def _importable(self, path: str, rows: Iterator[Sample | FailedRow]) -> Iterator[dict[str, Any]]:
-        """The columns of rows that can become items."""
+        """The columns of valid rows."""
         for row in rows:
             if isinstance(row, FailedRow):
                 self.result.unusable.append(RejectedRow(row.path or path, row.line or 0, "", row.as_error()))
@@ -240,12 +240,12 @@ class _Import:
         }
 
     def _layer(self, sample: Sample, annotator: str | None) -> Layer | None:
-        """The layer of an annotator that the project names, or None where the sample has none of theirs."""
+        """The layer of an annotator that the project names; None if the sample has none."""
         if annotator is None:
             return None
         form = self.project.form
         annotation = next((a for a in sample.annotations if a.annotator == annotator), None)
-        if annotation is None:  # as HalluVerse25's reader says it
+        if annotation is None:  # as the reader of HalluVerse25 names it
             unlabelled = form.task is TaskKind.PAIRS and sample.meta.get("label") == NO_HALLUCINATION
             return Layer(label=NO_HALLUCINATION) if unlabelled else None
         layer = Layer.from_annotation(annotation, form, sample)
@@ -253,7 +253,7 @@ class _Import:
         return layer
 
     def _new(self, tx: WriteTransaction, chunk: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Those of a chunk that are not there yet, with their positions."""
+        """The new items of a chunk, with their positions."""
         there = {item.key: item for item in tx.items(self.project_id, key=[columns["key"] for columns in chunk])}
         limit = self.project.entries.data.limit if self.role is ItemRole.NORMAL else None
         counts = Counter[str]() if limit is None else self._count(tx)
@@ -275,7 +275,7 @@ class _Import:
                 self.result.unusable.append(RejectedRow("", 0, old.key, error))
 
     def _count(self, tx: ReadTransaction) -> Counter[str]:
-        """Items by language, without those that came from files of exam and check items."""
+        """Items by language, without those from files of exam and check items."""
         entries = self.project.entries
         apart = {ItemRole.EXAM: entries.exam, ItemRole.CHECK: entries.checks}
         roles = [role for role in ItemRole if not ((entry := apart.get(role)) and entry.path)]
@@ -289,7 +289,7 @@ def _places(layer: Layer | Annotation) -> set[tuple[int, int]]:
 
 
 def _tag(name: str) -> str:
-    """The tag that projects and invitations know a language by: `zh` is `zh-Hans` to all of them."""
+    """The tag that projects and invitations use for a language: `zh` becomes `zh-Hans`."""
     try:
         return get_language(name).tag
     except UnknownNameError:
@@ -315,28 +315,28 @@ _ORIGINALS = {
 
 
 def _check_original(sample: Sample, task: TaskKind) -> None:
-    """Refuse what nobody could judge: an edit without the original, a translation without its source."""
+    """Reject items that nobody could judge: an edit without the original, a translation without its source."""
     if task in _ORIGINALS and not sample.evidence_text.strip():
         what, key = _ORIGINALS[task]
         remedy = f"Give it as `evidence`, or as `{key}` of a published format (`veriglot convert`)."
         raise InputError(what, remedy, field="evidence")
 
 
-# Chance that can be repeated: the same words give the same number, on any machine and in any version.
+# Reproducible randomness: the same words give the same number, on any machine and in any version.
 
 
 def uniform(*words: object) -> float:
-    """A number from 0 to below 1 that these words stand for."""
+    """A pseudo-random number in [0, 1), hashed from these words."""
     joined = "\x1f".join(str(word) for word in words)
     return int.from_bytes(hashlib.sha256(joined.encode("utf-8", "surrogatepass")).digest()[:7], "big") / 2**56
 
 
-# Predictions of a detector, by the ids of the items: what may be suggested, what to annotate first, and what rates are
-# corrected by.
+# Predictions of a detector, by item id: used for suggestions, for the annotation order, and for the correction of
+# rates.
 
 
 def _import_predictions(store: Store, project: Project, project_id: int, path: Path, result: ImportResult) -> None:
-    """Keep the newest prediction of each item."""
+    """Store the newest prediction of each item."""
     rows = read_predictions(str(path))
     while chunk := list(islice(rows, _AT_ONCE)):
         with store.writing(lock="items") as tx:
@@ -347,7 +347,7 @@ def _import_predictions(store: Store, project: Project, project_id: int, path: P
                     result.unpredicted += 1
                     continue
                 with errors_of(path):
-                    data = _prediction_data(project, tx.original(item.id), prediction)  # whose `meta` names the query
+                    data = _prediction_data(project, tx.original(item.id), prediction)  # whose `meta` has the query
                 if data != tx.prediction(item.id):
                     tx.update_item(item, "predicted", prediction=data)
                     result.predicted += 1
@@ -365,9 +365,9 @@ def _prediction_data(project: Project, sample: Sample, prediction: Prediction) -
     return {
         "detector": prediction.asked,
         "score": prediction.score,
-        # Of how many words a calibrated detector errs; of the whole response, where it tells of no words.
+        # Expected share of wrong words for a calibrated detector; from the response score if there are no words.
         "uncertainty": sum(min(c, 1 - c) for c in confidences) / len(confidences) if confidences else 0.0,
-        # In the units that labels are counted in (`Comparison.units`), so that one corrects the other.
+        # In the units of labels (`Comparison.units`), so that predictions and labels can be combined.
         "marked": int(np.count_nonzero(unit_marks(bounds, marks.spans) >= 0)),
         "units": len(bounds),
         "query": query_of(sample),
@@ -376,7 +376,7 @@ def _prediction_data(project: Project, sample: Sample, prediction: Prediction) -
 
 
 def suggested_spans(annotation: Annotation, form: Form, sample: Sample) -> list[dict[str, Any]]:
-    """A model's spans as suggestions: spans as in a layer, each with its `confidence` where it has one."""
+    """A model's spans as suggestions: spans as in a layer, with `confidence` if known."""
     result: list[dict[str, Any]] = list(Layer.from_annotation(annotation, form, sample).to_data()["spans"])
     for data in result:
         inside = [s for s in annotation.spans or () if data["start"] <= s.start and s.end <= data["end"]]
@@ -387,21 +387,21 @@ def suggested_spans(annotation: Annotation, form: Form, sample: Sample) -> list[
 
 
 def draws_suggestions(project: Project, key: str) -> bool:
-    """Whether chance lets an item show suggestions (`share` under [suggestions])."""
+    """Whether an item is randomly chosen to show suggestions (`share` under [suggestions])."""
     entry = project.entries.suggestions
     return entry is not None and uniform(project.slug, "suggestions", key) < entry.share
 
 
 def is_random(project: Project, key: str) -> bool:
-    """Whether an order by predictions gives an item by chance, so that it may stand for the others."""
+    """Whether an item is chosen at random in an order by predictions, so that it represents the others."""
     return uniform(project.slug, "random", key) < project.entries.work.by_chance
 
 
 def not_by_chance(tx: ReadTransaction, project: Project) -> dict[int, Literal["ordered", "picked"]]:
-    """Items that do not stand for the others: those `ordered` by their predictions, and those that a lead `picked`.
+    """Items that were not chosen at random: `ordered` by their predictions, or `picked` by a lead.
 
-    What counts is what the history says until an item was first given to annotate: an order (whatever the project file
-    asks for now), a priority, or that a lead assigned it.
+    The history before the first assignment counts: an order (regardless of the current project file), a priority, or an
+    assignment by a lead.
     """
     project_id, share, result = tx.project(project.slug).id, 1.0, dict[int, Literal["ordered", "picked"]]()
     waiting = {item.id: item.key for item in tx.items(project_id, role=WORK_ROLES)}
@@ -423,13 +423,13 @@ def not_by_chance(tx: ReadTransaction, project: Project) -> dict[int, Literal["o
 
 
 def _order(tx: WriteTransaction, project: Project, project_id: int) -> None:
-    """Put the items that nobody has in order, languages in turn, on the positions that they have together.
+    """Sort the items that nobody has, alternating between languages, within the positions that they occupy.
 
-    By chance within a language, for models and sources lie together in files; batches that are formed stay together.
+    Within a language the order is random, because files group models and sources; existing batches stay together.
     """
     work, given = project.entries.work, {row.item_id for row in tx.assignments(project_id)}
     by_language: dict[str | None, list[Item]] = {}
-    before: Counter[str | None] = Counter()  # items that somebody has: the turns go on after them
+    before: Counter[str | None] = Counter()  # assigned items per language: alternation continues after them
     for item in tx.items(project_id, role=ItemRole.NORMAL):
         if item.id in given or (work.order == "random" and item.batch_id is not None):
             before[item.language] += 1
@@ -443,7 +443,7 @@ def _order(tx: WriteTransaction, project: Project, project_id: int) -> None:
         others = [item for item in items if item.id not in chosen]
         others.sort(key=lambda item: -_urgency(tx, project, item))
         shared = work.overlap if not tx.tally(project_id, "items", "role", role=ItemRole.OVERLAP) else 0
-        ordered = chance[:shared]  # agreement is measured on what stands for all
+        ordered = chance[:shared]  # agreement needs a random sample
         drawn, hardest = deque(chance[shared:]), deque(others)
         for turn in range(before[language], before[language] + len(drawn) + len(hardest)):
             by_chance = math.floor((turn + 1) * work.random) > math.floor(turn * work.random)
@@ -460,13 +460,13 @@ def _order(tx: WriteTransaction, project: Project, project_id: int) -> None:
         row = tables.items.c
         statement = update(tables.items).where(row.id == bindparam("item")).values(position=bindparam("at"))
         tx.connection.execute(statement, moved)
-    # All events are read: a cursor is left open otherwise.
+    # Read all events: otherwise a cursor stays open.
     if moved or (work.by_chance < 1 and not [*tx.events(project_id, kind="ordered")]):
         tx.record("ordered", project_id, payload={"items": len(moved), "random": work.by_chance})
 
 
 def _urgency(tx: ReadTransaction, project: Project, item: Item) -> float:
-    """From 0 to 1; items without a prediction come last."""
+    """Urgency from 0 to 1; items without a prediction come last."""
     prediction = tx.prediction(item.id)
     if prediction is None:
         return -1.0
@@ -480,7 +480,7 @@ def _urgency(tx: ReadTransaction, project: Project, item: Item) -> float:
 
 
 def _form_batches(tx: WriteTransaction, project_id: int, size: int) -> int:
-    """Batches of the items that are in none, a language at a time, in order; how many."""
+    """Form batches of the items without one, one language at a time, in order; returns their number."""
     by_language: dict[str | None, list[int]] = {}
     for item in tx.items(project_id, role=WORK_ROLES):
         if item.batch_id is None:

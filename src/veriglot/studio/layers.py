@@ -1,6 +1,6 @@
-"""Layers: what one person says of one item, checked, to and from the page's data and the records.
+"""Layers: one person's annotation of one item; validation, and conversion to and from the page's data and records.
 
-Offsets are half-open and count code points of the item's response (of a passage, in pointers into the evidence).
+Offsets are half-open and count code points of the item's response (of a passage, for pointers into the evidence).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ __all__ = ["Layer", "LayerSpan", "LayerUnit"]
 
 
 MAX_MARKS = 5000
-"""Spans, and units, of one layer."""
+"""Maximum number of spans, and of units, of one layer."""
 MAX_ID = 64
-"""Characters of a span's id."""
+"""Maximum characters of a span's id."""
 _MAX_NOTE = 2000
 _MAX_COMMENT = 10_000
 
@@ -37,12 +37,12 @@ class LayerSpan(StrictRecord):
     """A marked span.
 
     Attributes:
-        id: its name inside the layer, kept when the span is changed.
+        id: unique in the layer; it stays when the span is changed.
         start: first code point.
         end: one past the last one.
-        type: of the form's types.
-        rating: the step of the form's rating of spans, from 1; None where it was not answered.
-        note: of the annotator's.
+        type: one of the form's types.
+        rating: step in the form's rating of spans, from 1; None if not answered.
+        note: the annotator's note.
     """
 
     id: str
@@ -59,10 +59,10 @@ class LayerUnit(StrictRecord):
     Attributes:
         start: first code point.
         end: one past the last one.
-        label: of the form's labels of units; None where only facts were counted.
-        evidence: the places in the evidence that the label rests on ("evidence copied", Kang et al., Table 5).
+        label: one of the form's labels of units; None if only facts were counted.
+        evidence: pointers to the evidence for the label ("evidence copied", Kang et al., Table 5).
         flags: of the form's flags of units, such as `context_conflict`.
-        counts: how many facts of the unit have which label (Kang et al., Table 5, steps 2 to 5); empty where uncounted.
+        counts: label to number of facts in the unit (Kang et al., Table 5, steps 2 to 5); empty if not counted.
     """
 
     start: int
@@ -74,18 +74,18 @@ class LayerUnit(StrictRecord):
 
 
 class Layer(StrictRecord):
-    """What one person says of one item.
+    """One person's annotation of one item.
 
     Attributes:
         spans: in any order; they may nest and overlap.
         units: labelled sentences or facts.
         label: of the whole item.
-        ratings: of the item, by name: the step, from 1.
+        ratings: of the item: name to step, from 1.
         flags: of the item.
-        source_flags: what is wrong with the source or the question.
-        skip: why the item is left out, or None.
-        comment: of the annotator's.
-        rejected: ids of suggestions that the annotator rejected (`comparison.suggested_id`).
+        source_flags: problems of the source or the question.
+        skip: the reason for skipping the item, or None.
+        comment: the annotator's comment.
+        rejected: ids of rejected suggestions (`comparison.suggested_id`).
     """
 
     spans: tuple[LayerSpan, ...] = ()
@@ -99,18 +99,19 @@ class Layer(StrictRecord):
     rejected: tuple[str, ...] = ()
 
     def to_data(self) -> dict[str, Any]:
-        """Plain data, with every field; `rejected` only where something was: layers of before are written as ever."""
+        """Plain data with every field, but `rejected` only if not empty, so that older layers are written unchanged."""
         data: dict[str, Any] = msgspec.to_builtins(self)
         if not self.rejected:
             del data["rejected"]
         return data
 
     def encode(self) -> str:
-        """JSON in ASCII, the same for equal layers; any database keeps it as it is."""
+        """JSON in ASCII, which any database stores unchanged; the same for equal layers."""
         return json.dumps(self.to_data(), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
 
     def marks(self, form: Form, length: int = 1) -> Iterator[tuple[int, int, str]]:
-        """What it says is not right in a response of a length: start, end and type of its spans and such units.
+        """The marks of wrong text in a response of some length: start, end and type of spans and of units that are not
+        clean.
 
         A layer that skips the item marks nothing; a label of the whole item is a mark over all of it.
         """
@@ -126,9 +127,9 @@ class Layer(StrictRecord):
             yield 0, length, str(self.label)
 
     def content(self, form: Form, text: str) -> frozenset[tuple[int, int, str]] | None:
-        """What it says of a text as a set of (start, end, type or label), for comparison; None where it skips.
+        """The content as a set of (start, end, type or label), for comparison; None if the layer skips the item.
 
-        White space at the edges of a span says nothing, and clean labels of units say something.
+        White space at the ends of spans is ignored; clean labels of units count.
         """
         if self.skip is not None:
             return None
@@ -140,15 +141,15 @@ class Layer(StrictRecord):
         return frozenset(mark for mark in content if mark[0] < mark[1])
 
     def check(self, form: Form, sample: Sample, *, complete: bool = False) -> None:
-        """Refuse a layer that does not fit the form and the item.
+        """Reject a layer that does not fit the form and the item.
 
-        Where it is `complete`, that is, handed in, every unit, label and required rating has an answer, or the item is
+        With `complete` (for submission), every unit, label and required rating must have an answer, unless the item is
         skipped.
 
         Raises:
-            InputError: it does not fit; `field` names the place, such as `spans[2].end`.
+            InputError: it does not fit; `field` names the position, such as `spans[2].end`.
         """
-        borders = Borders.of(sample.response)
+        borders = CharBoundaries.of(sample.response)
         _check_spans(self, form, borders)
         _check_units(self, form, sample, borders)
         _check_item(self, form)
@@ -156,7 +157,7 @@ class Layer(StrictRecord):
             _check_complete(self, form, sample)
 
     def to_annotation(self, form: Form, sample: Sample, annotator: str) -> Annotation | None:
-        """What records hold of a layer that `check` lets pass, under an annotator's name; None where it skips."""
+        """The annotation record of a layer that passed `check`, by an annotator; None if it skips the item."""
         if self.skip is not None:
             return None
         text = sample.response
@@ -181,16 +182,15 @@ class Layer(StrictRecord):
 
     @classmethod
     def from_annotation(cls, annotation: Annotation, form: Form, sample: Sample) -> Layer:
-        """The layer that an annotation of a file stands for; marks are widened to whole characters.
+        """The layer for an annotation of a file; marks are extended to whole characters.
 
-        Spans of types that count as supported are left out where the form marks spans; types of another taxonomy are
-        mapped.
+        If the form marks spans, spans with a supported type are dropped; types of another taxonomy are mapped.
 
         Raises:
-            InputError: it holds nothing that the form asks for.
-            UsageError: its taxonomy cannot be brought to the form's.
+            InputError: it has nothing that the form asks for.
+            UsageError: its taxonomy cannot be mapped to the form's.
         """
-        borders = Borders.of(sample.response)
+        borders = CharBoundaries.of(sample.response)
         types = taxonomy(annotation.taxonomy).to(form.taxonomy)
         if form.task is TaskKind.PAIRS:
             return cls(label=_label(annotation, types))
@@ -204,33 +204,33 @@ class Layer(StrictRecord):
         return cls(spans=tuple(LayerSpan(f"s{number}", *span) for number, span in enumerate(spans, 1)))
 
 
-# Whether a layer fits its item and its form: spans inside the text and on whole characters, words that the form
+# Validation against the item and the form: spans inside the text and on whole characters, names that the form
 # has.
 
 
 Range = tuple[int, int]
 
 
-class Borders(NamedTuple):
-    """Where marks may begin and end in a text of a length, in code points: not inside characters of several."""
+class CharBoundaries(NamedTuple):
+    """Allowed ends of marks in a text of a length, in code points: not inside characters of several code points."""
 
     length: int
     inside: frozenset[int]
 
     @classmethod
-    def of(cls, text: str) -> Borders:
-        """Those of a text."""
+    def of(cls, text: str) -> CharBoundaries:
+        """The borders of a text."""
         return cls(len(text), frozenset(offset for start, end in clusters(text) for offset in range(start + 1, end)))
 
     def refuse(self, start: int, end: int, field: str) -> None:
-        """Refuse a range that is empty, ends outside the text, or cuts a character."""
+        """Reject a range that is empty, ends outside the text, or splits a character."""
         fits, marked = 0 <= start < end <= self.length, f"[{start}, {end})"
         require(fits, f"{marked} is empty or lies outside the text of {self.length} code points", field)
         for offset in (start, end):
             require(offset not in self.inside, f"{marked} cuts a character in two at {offset}", field)
 
     def widened(self, start: int, end: int) -> Range:
-        """The smallest range of whole characters around one that lies in the text."""
+        """The smallest range of whole characters around a range in the text."""
         while start in self.inside:
             start -= 1
         while end in self.inside:
@@ -239,10 +239,10 @@ class Borders(NamedTuple):
 
 
 def _trimmed(text: str, start: int, end: int) -> Range:
-    """A range of whole characters without the white space at its edges; empty where it holds nothing else."""
+    """A range of whole characters without outer white space; empty if there is nothing else."""
     if not (text[start].isspace() or text[end - 1].isspace()):
         return start, end
-    long = [(start + first, start + after) for first, after in clusters(text[start:end])]  # a space may bear an accent
+    long = [(start + first, start + after) for first, after in clusters(text[start:end])]  # a space may have an accent
     after, before = dict(long), {end: start for start, end in long}
     while start < end and text[start : after.get(start, start + 1)].isspace():
         start = after.get(start, start + 1)
@@ -251,7 +251,7 @@ def _trimmed(text: str, start: int, end: int) -> Range:
     return start, end
 
 
-def _check_spans(layer: Layer, form: Form, borders: Borders) -> None:
+def _check_spans(layer: Layer, form: Form, borders: CharBoundaries) -> None:
     require(form.has_spans or not layer.spans, "no spans are marked in this project", "spans")
     _check_count(layer.spans, "spans")
     types = _names(form.types)
@@ -268,11 +268,11 @@ def _check_spans(layer: Layer, form: Form, borders: Borders) -> None:
     _check_distinct(((span.start, span.end, span.type) for span in layer.spans), "place and type", "spans")
 
 
-def _check_units(layer: Layer, form: Form, sample: Sample, borders: Borders) -> None:
+def _check_units(layer: Layer, form: Form, sample: Sample, borders: CharBoundaries) -> None:
     require(form.unit is not None or not layer.units, "no units are labelled in this project", "units")
     _check_count(layer.units, "units")
     labels = _names(form.unit_labels)
-    passages: dict[str, Borders] = {}
+    passages: dict[str, CharBoundaries] = {}
     for number, unit in enumerate(layer.units):
         field = f"units[{number}]"
         borders.refuse(unit.start, unit.end, field)
@@ -286,14 +286,14 @@ def _check_units(layer: Layer, form: Form, sample: Sample, borders: Borders) -> 
     _check_distinct(((unit.start, unit.end) for unit in layer.units), "place", "units")
 
 
-def _check_evidence(unit: LayerUnit, sample: Sample, passages: dict[str, Borders], field: str) -> None:
+def _check_evidence(unit: LayerUnit, sample: Sample, passages: dict[str, CharBoundaries], field: str) -> None:
     _check_count(unit.evidence, field)
     for number, pointer in enumerate(unit.evidence):
         if pointer.id not in passages:
             text = next((passage.text for passage in sample.evidence if passage.id == pointer.id), None)
             if text is None:
                 raise InputError(f"the item has no passage {pointer.id!r}", field=f"{field}[{number}].id")
-            passages[pointer.id] = Borders.of(text)
+            passages[pointer.id] = CharBoundaries.of(text)
         passages[pointer.id].refuse(pointer.start, pointer.end, f"{field}[{number}]")
 
 
@@ -367,16 +367,16 @@ def _check_distinct(values: Iterable[object], what: str, field: str) -> None:
     require(not twice, f"two share the {what} {next(iter(twice), None)!r}", field)
 
 
-# Layers to and from the annotations of samples, which files hold.
+# Layers to and from the annotations of samples in files.
 #
-# An annotation holds less than a layer: notes and comments stay in the layer, which exports keep beside it. Answers per
-# span and per unit are named by their place: `fools_reader[3:9]`.
+# An annotation has less than a layer: notes and comments stay in the layer, which exports store too. Answers per span
+# and per unit have the range in their names: `fools_reader[3:9]`.
 
 
 def _label_of(unit: LayerUnit, form: Form) -> str | None:
-    """The label of a unit; where its facts were counted alone, the first of the taxonomy but what is supported.
+    """The label of a unit; if only its facts were counted, the taxonomy's first label with a count, supported last.
 
-    As Kang et al. (section 5.1), a unit is factual only if all its facts are.
+    As in Kang et al. (section 5.1), a unit is factual only if all its facts are.
     """
     if unit.label is not None:
         return unit.label
@@ -385,8 +385,8 @@ def _label_of(unit: LayerUnit, form: Form) -> str | None:
     return next((name for name in counted if name not in clean), next(iter(counted), None))
 
 
-def _layer_units(units: Iterable[Unit], types: dict[str, str], borders: Borders) -> Iterator[LayerUnit]:
-    """The units of an annotation, each place once, with labels of the form's taxonomy."""
+def _layer_units(units: Iterable[Unit], types: dict[str, str], borders: CharBoundaries) -> Iterator[LayerUnit]:
+    """The units of an annotation, each range once, with labels of the form's taxonomy."""
     result: dict[tuple[int, int, str], LayerUnit] = {}
     for unit in units:
         label, bounds = types.get(unit.label), borders.widened(unit.start, unit.end)
@@ -412,7 +412,7 @@ def _annotation_units(layer: Layer, form: Form, text: str) -> tuple[Unit, ...] |
 
 
 def _spans(
-    annotation: Annotation, form: Form, types: dict[str, str], borders: Borders
+    annotation: Annotation, form: Form, types: dict[str, str], borders: CharBoundaries
 ) -> Iterator[tuple[int, int, str]]:
     known = {choice.name for choice in form.types}
     only = next(iter(known)) if len(known) == 1 else None
@@ -423,7 +423,7 @@ def _spans(
 
 
 def _label(annotation: Annotation, types: dict[str, str]) -> str:
-    """The label of a pair: that of the unit over the whole; no unit is no hallucination."""
+    """The label of a pair: that of the unit over the whole text; without a unit, no hallucination."""
     if annotation.units is None:
         raise InputError(f"the layer of {annotation.annotator!r} labels no pair", field="annotations")
     labels = {types.get(unit.label) for unit in annotation.units} - {None}

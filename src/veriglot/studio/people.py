@@ -1,7 +1,7 @@
-"""People: invited by a link, known by a name that they choose and nothing else, shut out or let in again by a lead.
+"""People: invited by a link, known only by a name that they choose, excluded or readmitted by a lead.
 
-The link is the person's own. It holds a key that is signed, and of which the store keeps only a hash. Until somebody
-joins by it, it ends after `people.invitation_days`; then it opens their work on any device for `people.resume_days`.
+The link is personal. It has a signed key, of which the store has only a hash. Before the person joins, it expires after
+`people.invitation_days`; afterwards it opens their work on any device for `people.resume_days`.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 __all__ = ["invite", "make_token", "router"]
 
 _LONGEST_NAME = 40
-_UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # a name that reorders or hides what stands around it
+_UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # such characters could reorder or hide the text around a name
 
 
 class Invitation(NamedTuple):
-    """A link to hand to somebody: the `token` in it is not kept and cannot be shown again; `person` says how long."""
+    """A link for a person: its `token` is not stored and cannot be shown again; `person` has its expiry time."""
 
     person: Person
     token: str
@@ -66,20 +66,20 @@ def invite(
     email: str | None = None,
     by: int | None = None,
 ) -> Invitation:
-    """Invite somebody to a project that the store knows (`items.register_project`).
+    """Invite a person to a project in the store (`items.register_project`).
 
     Args:
         tx: the transaction.
         studio: the project.
-        role: what they may do.
-        languages: of the items that they get; empty for all.
-        note: the lead's, such as who is meant; at most 200 characters.
-        email: by which they may sign in beside their link (`[sign_in]`).
+        role: the person's role.
+        languages: of their items; empty for all.
+        note: the lead's note, such as the person's real name; at most 200 characters.
+        email: address for signing in without the link (`[sign_in]`).
         by: who invites; None for the command line.
 
     Raises:
-        UnknownNameError: a language that does not exist.
-        Refused: the note is too long, or the address is none or somebody else's here.
+        UnknownNameError: a language does not exist.
+        Refused: the note is too long, or the address is invalid or used by somebody else here.
     """
     if note is not None and (len(note) > 200 or any(unicodedata.category(char) == "Cs" for char in note)):
         raise Refused("A note has at most 200 characters.")
@@ -112,7 +112,7 @@ def _check_email(tx: ReadTransaction, studio: Studio, email: str) -> None:
 
 
 def renew(tx: WriteTransaction, studio: Studio, person_id: int, *, by: int | None = None) -> Invitation:
-    """A new link for somebody; the old one opens nothing any more, and their browsers have to use the new one."""
+    """A new link for a person; the old one and their sessions become invalid."""
     terms, key = studio.project.entries.people, secrets.token_urlsafe(24)
     days = terms.invitation_days if tx.person(person_id).joined_at is None else terms.resume_days
     expires_at = now() + timedelta(days=days)
@@ -122,9 +122,9 @@ def renew(tx: WriteTransaction, studio: Studio, person_id: int, *, by: int | Non
 
 
 def make_token(tx: WriteTransaction, studio: Studio, *, note: str | None = None) -> Invitation:
-    """A token with which a script reads what leads see, until `people.resume_days` have passed or a lead shuts it out.
+    """A token for a script that reads what leads see, valid for `people.resume_days` or until a lead excludes it.
 
-    It stands among the people as a lead who never joined, and its link, which nobody knows, opens nothing.
+    In the list of people it is a lead who never joined; nobody knows its link.
     """
     expires_at, token = now() + timedelta(days=studio.project.entries.people.resume_days), secrets.token_urlsafe(32)
     made = invite(tx, studio, Role.LEAD, note=note or "script")
@@ -134,7 +134,7 @@ def make_token(tx: WriteTransaction, studio: Studio, *, note: str | None = None)
 
 
 def person_of_token(tx: ReadTransaction, studio: Studio, token: str) -> Person:
-    """Whose link it is."""
+    """The owner of a link."""
     slug, key = studio.read_token(token)
     if slug != studio.slug:
         raise InvitationError("unknown")
@@ -152,9 +152,9 @@ def person_of_token(tx: ReadTransaction, studio: Studio, token: str) -> Person:
 
 
 def consent_text(project: Project, language: str) -> str:
-    """What somebody whose interface has a language is asked to agree to; empty where the project has no text.
+    """The consent text for an interface language; empty if the project has none.
 
-    The same order as the page's: the language, the language without script and region, English, any.
+    Fallbacks are the same as on the page: the language, without script and region, English, any.
     """
     texts = project.entries.consent
     order = (language, language.partition("-")[0], "en", *texts)
@@ -162,7 +162,7 @@ def consent_text(project: Project, language: str) -> str:
 
 
 def join(tx: WriteTransaction, studio: Studio, token: str, *, name: str, language: str, consent: bool) -> Person:
-    """Take up an invitation; who has joined already is let in again, and keeps their name."""
+    """Accept an invitation; a person who has joined before is signed in again, and keeps their name."""
     person = person_of_token(tx, studio, token)
     if person.joined_at is not None:
         return person
@@ -188,9 +188,9 @@ def join(tx: WriteTransaction, studio: Studio, token: str, *, name: str, languag
 
 
 def start_session(tx: WriteTransaction, studio: Studio, person: Person) -> str:
-    """Remember a browser: the token for its cookie, of which only the hash is kept."""
+    """Start a session: returns the token for its cookie; only the hash is stored."""
     token = secrets.token_urlsafe(32)
-    tx.end_sessions()  # those whose time is over
+    tx.end_sessions()  # the expired ones
     tx.add_session(token, person.id, now() + timedelta(days=studio.project.entries.people.session_days))
     return token
 
@@ -207,8 +207,8 @@ _Change = Literal["revoke", "restore", "reset_exam"]
 
 
 def change(tx: WriteTransaction, person_id: int, what: _Change, *, by: int | None = None) -> Person:
-    """Shut somebody out (their link and sessions end, their work stays), let them in again, or give them all attempts
-    at the exam again (the figures of the old ones stay in the events).
+    """Exclude a person (their link and sessions end, their work stays), readmit them, or give them all exam attempts
+    again (the results of the old ones stay in the events).
     """
     if what == "revoke":
         tx.end_sessions(person_id=person_id)
@@ -220,14 +220,14 @@ def change(tx: WriteTransaction, person_id: int, what: _Change, *, by: int | Non
     return tx.update_person(person_id, "exam_reset", by=by, payload={"figures": figures}, **changes)
 
 
-# The calls: links, sessions, and whom a lead invites or shuts out.
+# Endpoints: links, sessions, and a lead's invitations and exclusions.
 
 
 router = Router()
 
 
 class JoinBody(StrictRecord):
-    """Taking up a link. Who has joined before keeps their name; the other fields are then not looked at."""
+    """Accept a link. A person who has joined before keeps their name; the other fields are then ignored."""
 
     token: Annotated[str, msgspec.Meta(max_length=512)]
     name: Annotated[str, msgspec.Meta(max_length=400)] = ""
@@ -236,7 +236,7 @@ class JoinBody(StrictRecord):
 
 
 class ProjectView(Record):
-    """A project, for those who take part."""
+    """A project, for participants."""
 
     slug: str
     name: str
@@ -244,7 +244,7 @@ class ProjectView(Record):
 
 
 class InvitationView(Record):
-    """What a link leads to, before it is taken up: `consent` by interface language."""
+    """The target of a link, before it is accepted; `consent` is by interface language."""
 
     project: ProjectView
     role: Role
@@ -255,14 +255,14 @@ class InvitationView(Record):
 
 
 class Joined(Record):
-    """The answer to a link that was taken up; the session is in a cookie."""
+    """The answer after a link was accepted; the session is in a cookie."""
 
     stage: Stage
     csrf: str
 
 
 class PersonView(Record):
-    """Whoever asks."""
+    """The caller."""
 
     id: str
     name: str | None
@@ -270,11 +270,11 @@ class PersonView(Record):
     language: str
     stage: Stage
     exam_attempts: int
-    exam_begun: bool  # whether an attempt is under way
+    exam_begun: bool  # whether an attempt is in progress
 
 
 class MyProject(Record):
-    """The project of whoever asks, with what there is to fill in."""
+    """The caller's project, with its form."""
 
     slug: str
     name: str
@@ -283,12 +283,12 @@ class MyProject(Record):
     idle: float
     exam_attempts: int | None
     exam_feedback: bool
-    sign_in: bool  # whether people may be invited by an address
+    sign_in: bool  # whether people can be invited by e-mail address
     languages: list[str]
 
 
 class Me(Record):
-    """Whoever asks, and what a page needs to begin; `projects` are all that this browser is signed in to."""
+    """The caller, and what a page needs at start; `projects` are all that this browser is signed in to."""
 
     person: PersonView
     project: MyProject
@@ -297,7 +297,7 @@ class Me(Record):
 
 
 class InvitationBody(StrictRecord):
-    """Whom to invite: `languages` are those of their items, none for all; the note is for leads."""
+    """A new invitation: `languages` are those of the items, empty for all; the note is for leads."""
 
     role: Role
     languages: Annotated[list[Annotated[str, msgspec.Meta(max_length=64)]], msgspec.Meta(max_length=100)] = []  # noqa: RUF012
@@ -306,7 +306,7 @@ class InvitationBody(StrictRecord):
 
 
 class Link(Record):
-    """A link for one person; it is not kept and cannot be shown again."""
+    """A link for one person; it is not stored and cannot be shown again."""
 
     link: str
     expires: datetime
@@ -314,7 +314,7 @@ class Link(Record):
 
 
 class PersonState(Record):
-    """Somebody after what was done to them."""
+    """A person after a change."""
 
     id: str
     revoked: bool
@@ -323,7 +323,7 @@ class PersonState(Record):
 
 @router.call("GET", "/api/join/{token}")
 def invitation(request: Request, token: str) -> InvitationView:
-    """What a link leads to, before somebody takes it up."""
+    """The target of a link, before it is accepted."""
     with _of_link(request, token) as studio, studio.store.reading() as tx:
         person = person_of_token(tx, studio, token)
     project = studio.project
@@ -339,7 +339,7 @@ def invitation(request: Request, token: str) -> InvitationView:
 
 @router.call("POST", "/api/join", answer=Joined)
 def accept_invitation(request: Request, body: JoinBody) -> Response:
-    """Take up a link: the answer sets the session's cookie."""
+    """Accept a link: the answer sets the session's cookie."""
     terms: dict[str, Any] = {"name": body.name, "language": body.language, "consent": body.consent}
     with _of_link(request, body.token) as studio, studio.store.writing(lock="people") as tx:
         person = join(tx, studio, body.token, **terms)
@@ -351,7 +351,7 @@ def accept_invitation(request: Request, body: JoinBody) -> Response:
 
 @contextmanager
 def _of_link(request: Request, token: str) -> Iterator[Studio]:
-    """The project of a link. Links that open nothing count as tries of an address, others as calls of their own."""
+    """The project of a link. Invalid links count as attempts of an address, others as normal calls."""
     studios, rates = request.app.state.studios, request.app.state.rates
     try:
         studio = studios.of_token(token)
@@ -364,7 +364,7 @@ def _of_link(request: Request, token: str) -> Iterator[Studio]:
 
 @router.call("GET", "/api/me")
 def me(caller: SignedIn) -> Me:
-    """Who asks, and what a page needs to begin."""
+    """The caller, and what a page needs at start."""
     person, project = caller.person, caller.studio.project
     exam, language, stage = project.entries.exam, person.language or "en", person.stage(project)
     with caller.studio.store.reading() as tx:
@@ -397,7 +397,7 @@ def logout(request: Request, caller: Writer) -> Response:
 
 @router.call("POST", "/api/lead/invitations")
 def invite_person(request: Request, caller: LeadWriter, body: InvitationBody) -> Link:
-    """Make a link for somebody; it is shown this once."""
+    """Create a link for a person; it is shown only once."""
     studio = caller.studio
     about: dict[str, Any] = {"languages": body.languages, "note": body.note, "email": body.email}
     with studio.store.writing() as tx:
@@ -406,7 +406,7 @@ def invite_person(request: Request, caller: LeadWriter, body: InvitationBody) ->
 
 @router.call("POST", "/api/lead/people/{person}/renew")
 def renew_link(request: Request, caller: LeadWriter, person: str) -> Link:
-    """A new link for somebody in place of the old one; their browsers are signed out."""
+    """Replace a person's link; their browsers are signed out."""
     studio = caller.studio
     with studio.store.writing() as tx:
         id_ = _person(tx, caller, person)
@@ -415,7 +415,7 @@ def renew_link(request: Request, caller: LeadWriter, person: str) -> Link:
 
 @router.call("POST", "/api/lead/people/{person}/{what}")
 def change_person(caller: LeadWriter, person: str, what: _Change) -> PersonState:
-    """Shut somebody out, let them in again, or give them all attempts at the exam again."""
+    """Exclude a person, readmit them, or give them all exam attempts again."""
     with caller.studio.store.writing(lock=caller.studio.project.lock) as tx:
         id_ = _person(tx, caller, person)
         if what == "revoke" and id_ == caller.person.id:
@@ -425,7 +425,7 @@ def change_person(caller: LeadWriter, person: str, what: _Change) -> PersonState
 
 
 def _person(tx: ReadTransaction, caller: Caller, public_id: str) -> int:
-    """Somebody of one's own project; others are not there."""
+    """The id of a person in the caller's project; people of others are not found."""
     person = tx.person_by(public_id=public_id)
     if person.project_id != caller.studio.id:
         raise NotFound("person")
@@ -433,7 +433,7 @@ def _person(tx: ReadTransaction, caller: Caller, public_id: str) -> int:
 
 
 def base_address(request: Request) -> str:
-    """Where people reach this server, without a slash at its end."""
+    """The public address of this server, without a slash at the end."""
     settings: Settings = request.app.state.settings
     return (settings.base_url or f"{request.url.scheme}://{request.url.netloc}").rstrip("/")
 

@@ -1,4 +1,4 @@
-"""A project file, read and checked: every word of it is known, and everything that could fail late is looked at now."""
+"""The project file, read and validated: every key must be known, and whatever could fail later is checked here."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def preset(name: str, *, title: str, slug: str, data: Sequence[str], languages: 
         name: of the preset.
         title: of the project.
         slug: of the project.
-        data: paths of the data, relative to where the file will lie.
-        languages: BCP 47 tags of the responses; empty for whatever the data holds.
+        data: paths of the data, relative to the new file.
+        languages: BCP 47 tags of the responses; empty for all languages of the data.
 
     Raises:
         UnknownNameError: there is no such preset.
@@ -75,11 +75,11 @@ def _listed(values: Sequence[str]) -> str:
 
 
 def _quoted(value: str) -> str:
-    """A basic string of TOML; JSON's escapes are among those of TOML, but for the delete character."""
+    """A basic string of TOML; JSON's escapes are valid in TOML, except for the delete character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-# The tables of a project file, as records: what may stand in it, with its defaults.
+# The tables of a project file, as records with defaults.
 
 
 Paths = str | tuple[str, ...]
@@ -91,12 +91,11 @@ Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class TaskKind(StrEnum):
-    """What is marked.
+    """The kind of task.
 
-    SPANS: typed spans on a response beside its evidence (mFAVA). TRANSLATION: hallucinated spans on a translation
-    beside its source (HAT). FACTS: each sentence or atomic fact supported, contradicted or unverified, with its
-    evidence (Kang et al.).
-    PAIRS: what was done to an original sentence (HalluVerse25).
+    SPANS: typed spans in a response beside its evidence (mFAVA). TRANSLATION: hallucinated spans in a translation
+    beside its source (HAT). FACTS: each sentence or atomic fact is supported, contradicted or unverified, with its
+    evidence (Kang et al.). PAIRS: the type of edit of an original sentence (HalluVerse25).
     """
 
     SPANS = "spans"
@@ -106,173 +105,173 @@ class TaskKind(StrEnum):
 
 
 class RatingEntry(StrictRecord):
-    """`[[ratings]]`: a question with steps for an answer."""
+    """`[[ratings]]`: a question that is answered on a scale."""
 
     name: str  # its key in the data, such as `fools_reader`
-    steps: Annotated[int, msgspec.Meta(ge=2, le=11)] = 5  # how many, counted from 1
+    steps: Annotated[int, msgspec.Meta(ge=2, le=11)] = 5  # length of the scale, which starts at 1
     of: Literal["span", "item"] = "span"  # what is rated: each span, or the whole item
-    required: bool = False  # whether work without an answer can be handed in
-    question: dict[str, str] = {}  # noqa: RUF012  # by interface language; empty for those that Veriglot has words for
+    required: bool = False  # whether work cannot be submitted without an answer
+    question: dict[str, str] = {}  # noqa: RUF012  # by interface language; empty for Veriglot's own questions
 
 
 class ProjectEntry(StrictRecord):
     """`[project]`."""
 
-    name: str  # for people
-    slug: str  # for addresses and files: small letters, digits and hyphens
+    name: str  # title
+    slug: str  # for addresses and files: lower-case letters, digits and hyphens
     task: TaskKind
-    taxonomy: str | None = None  # of `records.taxonomies`; None for the task's usual one
-    languages: tuple[str, ...] = ()  # of the responses; empty for whatever the data holds
-    interface: tuple[str, ...] = ()  # languages that people may choose for it; empty for all that Veriglot has words in
-    units: Literal["fact", "sentence"] = "fact"  # what a task of kind `facts` labels
-    flags: tuple[str, ...] | None = None  # that an annotator may set on an item; None for the taxonomy's
-    source_flags: tuple[str, ...] | None = None  # what may be wrong with the source or the question; None for the usual
-    skip_reasons: tuple[str, ...] | None = None  # why an item may be left out; None for the usual ones
-    colours: dict[str, str] = {}  # noqa: RUF012  # of types, by name, as `#rrggbb`; usual ones for the rest
+    taxonomy: str | None = None  # of `records.taxonomies`; None for the task's default
+    languages: tuple[str, ...] = ()  # of the responses; empty for all languages of the data
+    interface: tuple[str, ...] = ()  # available interface languages; empty for all of Veriglot's
+    units: Literal["fact", "sentence"] = "fact"  # the labelled units of a task of kind `facts`
+    flags: tuple[str, ...] | None = None  # flags of an item; None for the taxonomy's
+    source_flags: tuple[str, ...] | None = None  # problems of the source or the question; None for the default
+    skip_reasons: tuple[str, ...] | None = None  # reasons to skip an item; None for the default
+    colours: dict[str, str] = {}  # noqa: RUF012  # type name to `#rrggbb`; other types have default colours
 
 
 class DataEntry(StrictRecord):
-    """`[data]`: what is annotated."""
+    """`[data]`: the data to annotate."""
 
     path: Paths = ()  # files or folders, relative to the project file
-    format: str | None = None  # of the files; None to recognise it
-    language: str | None = None  # of samples that state none
-    gold: str | None = None  # the annotator of the data whose layer is gold, for exam and check items
+    format: str | None = None  # of the files; None to detect it
+    language: str | None = None  # of samples that have none
+    gold: str | None = None  # the annotator in the data whose layer is gold, for exam and check items
     silver: str | None = None  # the annotator whose layer is silver
-    limit: Positive | None = None  # the most items of each language, in order
+    limit: Positive | None = None  # maximum items of each language, in order
 
 
 class StratumEntry(StrictRecord):
-    """`[[exam.strata]]`: how many exam items have which share of hallucinated text (HAT, section 3.2)."""
+    """`[[exam.strata]]`: number of exam items by their share of hallucinated text (HAT, section 3.2)."""
 
     items: int
-    low: Share = 0.0  # the least share of code points that are marked
-    high: Share = 1.0  # the largest
-    spans: int = 2  # the least number of spans that `several` of the items have
+    low: Share = 0.0  # minimum share of marked code points
+    high: Share = 1.0  # maximum
+    spans: int = 2  # minimum number of spans in `several` of the items
     several: Count = 0  # how many of the items have `spans` spans or more
 
 
 class ExamEntry(StrictRecord):
-    """`[exam]`: what an annotator passes before the work; without the table there is none.
+    """`[exam]`: the exam before the work; without the table there is none.
 
-    `precision_recall` counts over characters, and both reach the threshold; `agreement` is Cohen's kappa of words.
+    `precision_recall` is over characters, and both must reach the threshold; `agreement` is Cohen's kappa over words.
     """
 
-    items: Positive = 25  # how many, by language
-    path: Paths = ()  # files of exam items, with a layer to hold answers against; empty to draw from the data
-    against: Literal["gold", "silver"] = "gold"  # the layer that answers are held against
+    items: Positive = 25  # number per language
+    path: Paths = ()  # files of exam items with a reference layer; empty to draw from the data
+    against: Literal["gold", "silver"] = "gold"  # the reference layer
     measure: Literal["precision_recall", "agreement"] = "precision_recall"
-    threshold: Share | None = None  # what is reached by those who pass; None for 0.95, or 0.40 of agreement
-    attempts: Positive = 2  # how often one may try
-    strata: tuple[StratumEntry, ...] = ()  # composition by share of hallucinated text; empty for a plain draw
-    seed: int = 0  # of the draw
-    feedback: bool = False  # whether people see each item's known answer beside theirs, once an attempt is handed in
+    threshold: Share | None = None  # minimum score to pass; None for 0.95, or 0.40 of agreement
+    attempts: Positive = 2  # maximum attempts
+    strata: tuple[StratumEntry, ...] = ()  # composition by share of hallucinated text; empty for a random sample
+    seed: int = 0  # of the sample
+    feedback: bool = False  # whether people see the reference beside their answers, once an attempt is submitted
 
     @property
     def bar(self) -> float:
-        """The threshold."""
+        """The threshold, or its default."""
         if self.threshold is not None:
             return self.threshold
         return 0.95 if self.measure == "precision_recall" else 0.40
 
 
 class WorkEntry(StrictRecord):
-    """`[work]`: who gets what."""
+    """`[work]`: assignment of items."""
 
     overlap: Count = 50  # items of each language that everybody gets first, for agreement
-    # Items of a person's own after these; None for as many as there are.
+    # Items of one person after these; None for no limit.
     per_person: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] | None = 50
     per_item: Few = 1  # people who annotate each of these
-    per_disputed_item: Few | None = None  # as many where those differ; None for no more
-    # Without a save, after which others get what somebody holds; None for never.
+    per_disputed_item: Few | None = None  # the same if they disagree; None for no more people
+    # Hours without a save after which others get an item; None for never.
     release_hours: Annotated[float, msgspec.Meta(gt=0, le=87_600)] | None = None
-    reviews: Literal[0, 1, 2] = 1  # reviewers that look at each annotation, one after the other
-    adjudicate: bool = True  # without effect: project files of earlier versions have it
-    # Items that nobody has yet go by chance, as in the file, or by what the imported predictions say: the least certain
-    # first, or those least like silver first. `random` of these are drawn by chance, in between: only what came by
-    # chance tells how often a model hallucinates. Languages take turns, except with `file`.
+    reviews: Literal[0, 1, 2] = 1  # reviewers of each annotation, one after the other
+    adjudicate: bool = True  # whether a lead adjudicates items with several annotations
+    # Order of items that nobody has: random, as in the file, or by the imported predictions (the least certain first,
+    # or those least similar to silver first). A share `random` of these is drawn at random, in between: only a random
+    # sample shows how often a model hallucinates. Languages alternate, except with `file`.
     order: Literal["random", "file", "uncertainty", "disagreement"] = "random"
     random: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.5
-    half_width: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None  # of a rate that is sure enough
-    stop_when_enough: bool = True  # whether nobody gets new items of a language whose rate is; needs `half_width`
+    half_width: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None  # target half-width of a rate's interval
+    stop_when_enough: bool = True  # whether a language with that precision gets no new items; needs `half_width`
 
     @property
     def by_chance(self) -> float:
-        """The share of items that an order draws by chance."""
+        """The share of items that an order draws at random."""
         return 1.0 if self.order == "random" else self.random
 
     @property
     def stops(self) -> bool:
-        """Whether a language can have enough."""
+        """Whether languages stop when they have enough labels."""
         return self.half_width is not None and self.stop_when_enough
 
 
 class ValidationEntry(StrictRecord):
-    """`[validation]`: batches are checked on a random subset and go back whole under the threshold; none without it."""
+    """`[validation]`: a random subset of each batch is checked; below the threshold the whole batch is returned."""
 
     batch_size: Positive = 100  # items of a batch, all of one language
-    share: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.1  # of a batch that is checked
+    share: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.1  # checked share of a batch
     threshold: Share = 0.95  # of precision and of recall
-    seed: int = 0  # of the draw
+    seed: int = 0  # of the sample
 
 
 class ChecksEntry(StrictRecord):
-    """`[checks]`: items with known answers among the work, which nobody is told of; none without the table."""
+    """`[checks]`: hidden items with known answers among the work; none without the table."""
 
-    share: Annotated[float, msgspec.Meta(ge=0, le=0.5)] = 0.05  # of what a person gets
-    path: Paths = ()  # files of check items with a gold layer; empty to take items of the data that have one
-    threshold: Share = 0.7  # F1 under which a person is shown to the lead
+    share: Annotated[float, msgspec.Meta(ge=0, le=0.5)] = 0.05  # of a person's items
+    path: Paths = ()  # files of check items with a gold layer; empty to use items of the data with gold
+    threshold: Share = 0.7  # F1 below which the lead sees a flag
 
 
 class PaceEntry(StrictRecord):
-    """`[pace]`: what is watched."""
+    """`[pace]`: settings of the work statistics."""
 
-    fastest: Above0 = 10.0  # words a second of the response above which an item counts as too fast
-    idle: Above0 = 120.0  # seconds without a keystroke after which time no longer counts
-    window: Positive = 20  # items of a person's newest work that is held against the work before (drift)
-    hourly: float | None = None  # what an hour costs, for the lead's figures; None where nobody asks
+    fastest: Above0 = 10.0  # words of the response per second; faster items count as too fast
+    idle: Above0 = 120.0  # seconds without input after which time is not counted
+    window: Positive = 20  # number of a person's newest items that are compared with the earlier ones (drift)
+    hourly: float | None = None  # cost of an hour, for the lead's statistics; None for no cost
     currency: str = "USD"
 
 
 class SuggestionsEntry(StrictRecord):
-    """`[suggestions]`: marks shown beforehand. They bias, so they are off without the table, and recorded with it."""
+    """`[suggestions]`: marks shown before the work. They bias, so they need this table, and are recorded."""
 
-    detector: str | None = None  # its name, to run as items are given out
-    silver: bool = False  # show the silver layer
-    predictions: Paths = ()  # files of `veriglot detect`, by the ids of the items
+    detector: str | None = None  # name of a detector that runs when items are assigned
+    silver: bool = False  # whether to show the silver layer
+    predictions: Paths = ()  # files of `veriglot detect`, by item id
     share: Share = 1.0  # of the items that show any, so that their effect can be measured
 
 
 class PeopleEntry(StrictRecord):
-    """`[people]`: how long links and sessions hold."""
+    """`[people]`: validity of links and sessions."""
 
-    invitation_days: Positive = 14  # until an invitation that nobody took up ends
-    resume_days: Positive = 180  # how long a person's own link opens their work again, from when they joined
+    invitation_days: Positive = 14  # until an invitation that is not accepted expires
+    resume_days: Positive = 180  # how long a person's link opens their work after they joined
     session_days: Positive = 14  # until a browser has to use the link again
 
 
 class SignInEntry(StrictRecord):
-    """`[sign_in]`: a provider of OpenID Connect; the client secret is in `VERIGLOT_STUDIO_OIDC_SECRET`.
+    """`[sign_in]`: an OpenID Connect provider; the client secret is in `VERIGLOT_STUDIO_OIDC_SECRET`.
 
-    Whoever was invited by an e-mail address (`veriglot studio invite --email`) can then sign in beside their link.
+    People invited by an e-mail address (`veriglot studio invite --email`) can then sign in without their link.
     """
 
     issuer: str  # its address, such as https://accounts.example.org
-    client_id: str  # that it gave; it sends people back to /api/signed-in of the server
+    client_id: str  # issued by the provider, which redirects to /api/signed-in of the server
 
 
 class StoreEntry(StrictRecord):
-    """`[store]`: where the work is kept.
+    """`[store]`: the database.
 
-    That is a file for SQLite, relative to the project file, or `postgresql://...`; None for `<slug>.sqlite` beside it.
-    A password does not belong here: PostgreSQL takes it from the environment (`PGPASSWORD`) or `~/.pgpass`.
+    An SQLite file, relative to the project file, or `postgresql://...`; None for `<slug>.sqlite` beside the project
+    file. Do not put a password here: PostgreSQL takes it from the environment (`PGPASSWORD`) or `~/.pgpass`.
     """
 
     url: str | None = None
 
 
 class Entries(StrictRecord):
-    """The whole file; what is None is not there: an exam, a validation, checks, suggestions."""
+    """The whole file; None for missing tables: no exam, validation, checks, suggestions."""
 
     project: ProjectEntry
     data: DataEntry = DataEntry()
@@ -286,11 +285,11 @@ class Entries(StrictRecord):
     suggestions: SuggestionsEntry | None = None
     sign_in: SignInEntry | None = None
     ratings: tuple[RatingEntry, ...] = ()
-    consent: dict[str, str] = {}  # noqa: RUF012  # the text that people agree to, by interface language
-    guidelines: dict[str, str] = {}  # noqa: RUF012  # files in Markdown, by interface language; those that Veriglot ships where empty
+    consent: dict[str, str] = {}  # noqa: RUF012  # the consent text, by interface language
+    guidelines: dict[str, str] = {}  # noqa: RUF012  # Markdown files, by interface language; Veriglot's own if empty
 
 
-# What an annotator fills in: the kind of task, made concrete by a project's taxonomy, ratings, flags and reasons.
+# The form that an annotator fills in: from the kind of task, and the project's taxonomy, ratings, flags and reasons.
 
 
 _TAXONOMIES = {
@@ -302,20 +301,20 @@ _TAXONOMIES = {
 _SOURCE_FLAGS = {TaskKind.TRANSLATION: SOURCE_FLAGS}
 _SKIP_REASONS = ("sensitive_content", "not_sure", "too_specialised", "unreadable")  # HAT, section 3.3
 NO_HALLUCINATION = "0"
-"""The label of a pair that has none."""
-# Told apart by those who see colours differently as well (after Okabe and Ito); the page darkens them for text.
+"""The label of a pair without a hallucination."""
+# Distinguishable with colour blindness (after Okabe and Ito); the page darkens them for text.
 _COLOURS = ("#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#d55e00", "#0072b2", "#b8a900", "#7f7f7f")
 _SUPPORT_COLOURS = {"supported": "#009e73", "contradicted": "#d55e00", "unverified": "#e69f00"}
 
 
 class Choice(Record):
-    """One of several things to choose: a type of span, a label.
+    """An option: a type of span, or a label.
 
     Attributes:
         name: its key in the data.
-        meaning: what it means, in English; the interface has its own words for the ones that Veriglot ships.
+        meaning: description in English; the interface has translations for Veriglot's own options.
         colour: `#rrggbb`.
-        shortcut: the key that chooses it, a digit; empty beyond nine.
+        shortcut: its key, a digit; empty beyond nine.
     """
 
     name: str
@@ -325,22 +324,22 @@ class Choice(Record):
 
 
 class Form(Record):
-    """What there is to fill in.
+    """The form that an annotator fills in.
 
     Attributes:
         task: the kind of task.
         taxonomy: the name of the taxonomy.
-        types: of spans; empty where no spans are marked.
-        unit: what is labelled one by one: each `fact`, each `sentence`, or None.
-        unit_labels: labels of these.
-        labels: of the whole item; empty where it has none.
-        evidence: whether a labelled unit points to places in the evidence.
+        types: of spans; empty if no spans are marked.
+        unit: the labelled units: each `fact`, each `sentence`, or None.
+        unit_labels: labels of units.
+        labels: of the whole item; empty if it has none.
+        evidence: whether a labelled unit points to the evidence.
         unit_flags: flags of a unit.
         flags: flags of the item.
-        source_flags: what may be wrong with the source or the question.
-        skip_reasons: why the item may be left out.
+        source_flags: problems of the source or the question.
+        skip_reasons: reasons to skip the item.
         span_rating: the rating of each span, or None.
-        item_ratings: those of the item.
+        item_ratings: the ratings of the item.
     """
 
     task: TaskKind
@@ -363,7 +362,7 @@ class Form(Record):
         return bool(self.types)
 
     def units_of(self, sample: Sample) -> list[tuple[int, int]]:
-        """The units of a response that are labelled one by one, in order; none where the form has no units."""
+        """The ranges of the labelled units in a response, in order; empty if the form has no units."""
         from veriglot.text.facts import facts
         from veriglot.text.segmentation import sentences
 
@@ -407,7 +406,7 @@ def form_of(entries: Entries) -> Form:
         labels=(Choice(NO_HALLUCINATION, "no hallucination", "#7f7f7f", "0"), *choices) if pairs else (),
         evidence=facts,
         unit_flags=flags if facts else (),
-        flags=() if facts else tuple(flag for flag in flags if not flag.startswith("source_")),  # these are asked apart
+        flags=() if facts else tuple(flag for flag in flags if not flag.startswith("source_")),  # asked separately
         source_flags=usual if about.source_flags is None else about.source_flags,
         skip_reasons=_SKIP_REASONS if about.skip_reasons is None else about.skip_reasons,
         span_rating=next((rating for rating in entries.ratings if rating.of == "span"), None),
@@ -423,12 +422,12 @@ LANGUAGE_TAG = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
 @dataclass(frozen=True)
 class Project:
-    """A project file with its place.
+    """A project file with its path.
 
     Attributes:
         path: the file.
-        entries: what stands in it.
-        form: what an annotator fills in.
+        entries: its content.
+        form: the form that an annotator fills in.
     """
 
     path: Path
@@ -437,7 +436,7 @@ class Project:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The title."""
         return self.entries.project.name
 
     @property
@@ -452,12 +451,12 @@ class Project:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """BCP 47 tags of the responses; empty for whatever the data holds."""
+        """BCP 47 tags of the responses; empty for all languages of the data."""
         return tuple(dict.fromkeys(get_language(name).tag for name in self.entries.project.languages))
 
     @property
     def database(self) -> str:
-        """Where the work is kept: a path of an SQLite file, or a URL of PostgreSQL."""
+        """The database: a path of an SQLite file, or a URL of PostgreSQL."""
         url = self.entries.store.url
         if url is None:
             return str(self.path.parent / f"{self.slug}.sqlite")
@@ -465,11 +464,11 @@ class Project:
 
     @property
     def lock(self) -> str:
-        """The word by which transactions that give or take work follow each other."""
+        """The lock of transactions that assign or withdraw work."""
         return f"assign {self.slug}"
 
     def resolve(self, path: str) -> Path:
-        """Where a path of the file leads: it is relative to the folder that the file is in."""
+        """A path of the file, resolved relative to the file's folder."""
         return paths_in(self.path.parent, path)[0]
 
 
@@ -478,21 +477,21 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 @contextmanager
 def changed_settings(project: Project, changes: Mapping[tuple[str, str], Any]) -> Iterator[Project]:
-    """The project with other settings; its file has them once the context ends, and is as it was where that raises.
+    """The project with other settings; its file is written when the context ends, and is unchanged after an error.
 
-    The rest of the file stays as it is, comments too.
+    The rest of the file, with comments, stays as it is.
 
     Args:
         project: the project.
-        changes: table and key to the value; None takes the key out.
+        changes: (table, key) to value; None removes the key.
 
     Raises:
-        InputError: as `load` does.
-        UsageError: the file is no longer what the project was read from, or cannot be written.
+        InputError: as `load`.
+        UsageError: the file changed since the project was read, or cannot be written.
     """
     import tomlkit
 
-    path = project.path.resolve()  # a link stays one
+    path = project.path.resolve()  # keep a symbolic link
     try:
         text = path.read_bytes().decode("utf-8", "surrogateescape")
         wanted = _read_same(project, text)
@@ -512,14 +511,14 @@ def changed_settings(project: Project, changes: Mapping[tuple[str, str], Any]) -
             _check(entries)
         with open_whole(path) as file:
             file.write(text.encode("utf-8", "surrogateescape"))
-            file.flush()  # a full disk is met before anything else is changed
+            file.flush()  # detect a full disk before anything else changes
             yield replace(project, entries=entries, form=form_of(entries))
     except OSError as error:
         raise UsageError(f"{path.name} cannot be changed: {error.strerror}.", "Edit it where it lies.") from error
 
 
 def _read_same(project: Project, text: str) -> dict[str, Any]:
-    """The tables of a project file, which are those that the project was read from."""
+    """The tables of a project file, which must be unchanged since the project was read."""
     data = _parsed(text)
     try:
         same = data is not None and from_mapping(data, Entries) == project.entries
@@ -541,9 +540,8 @@ def load(path: Path) -> Project:
     """Read a project file.
 
     Raises:
-        InputError: it is no TOML, a key is unknown (with the nearest that are known), missing or of a wrong kind,
-        values do
-            not go together, or a file of guidelines does not exist.
+        InputError: invalid TOML; an unknown key (with similar known ones), a missing key or a wrong type; values that
+            do not go together; or a missing file of guidelines.
     """
     with errors_of(path):
         entries = read_toml_records(path, Entries, "project")

@@ -1,7 +1,7 @@
-"""What the labels tell: rates with intervals, how these shrink, and whether suggestions change the labels.
+"""Hallucination rates from the labels: with intervals, how these shrink, and whether suggestions change the labels.
 
-Rates are those of `veriglot estimate --estimator ppi`: what the imported predictions mark, rectified by gold of items
-that came by chance. Where there are no predictions, the labels stand alone.
+Rates are those of `veriglot estimate --estimator ppi` (prediction-powered inference): the imported predictions,
+corrected by the gold of randomly chosen items. Without predictions, only the labels are used.
 """
 
 from __future__ import annotations
@@ -40,41 +40,41 @@ if TYPE_CHECKING:
 __all__ = ["languages_with_enough", "measure_rates", "router"]
 
 _STEP = 100  # labels
-_HALF_WIDTH = 0.02  # where the project asks for none
+_HALF_WIDTH = 0.02  # default
 
 
 class RateStep(Record):
-    """The rate from the first labels alone; `rate`, `low` and `high` are shares."""
+    """The rate from the first labels only; `rate`, `low` and `high` are shares."""
 
     labels: int
     rate: float | None
     low: float | None
     high: float | None
-    reasons: tuple[str, ...]  # why it is unreliable; empty where it is not
+    reasons: tuple[str, ...]  # why it is unreliable; empty if reliable
 
 
 class LanguageRate(Record):
-    """How often hallucinations are in the items of one language."""
+    """How often the items of one language have hallucinations."""
 
     language: str
-    estimator: Estimator  # `ppi` with predictions, else `raw`: the labels alone
-    items: int  # that the rate stands for
-    labels: int  # items with gold that came by chance, from which it is made
-    chosen: int  # items with gold that came since they were uncertain or a lead picked them: left out
-    suggested: int  # of `labels`, those that were annotated with suggestions in sight
+    estimator: Estimator  # `ppi` with predictions, else `raw`: only the labels
+    items: int  # population of the rate
+    labels: int  # randomly chosen items with gold, used for the rate
+    chosen: int  # items with gold that were not chosen at random (uncertain ones, or picked by a lead): left out
+    suggested: int  # of `labels`, those annotated with visible suggestions
     rate: float | None
     low: float | None
     high: float | None
-    reasons: tuple[str, ...]  # of the last step, and remarks on items that are not among the labels
-    steps: list[RateStep]  # after each hundred labels, in the order in which they were made
-    enough: bool  # whether the last step is sure and as narrow as the project asks for, with few disputes left
-    needed: int | None  # labels in all for that; None where it cannot be said, or never
+    reasons: tuple[str, ...]  # of the last step, and remarks on items without labels
+    steps: list[RateStep]  # after each hundred labels, in the order of labelling
+    enough: bool  # whether the last step is reliable and as precise as required, with few disputes left
+    needed: int | None  # total labels for that; None if unknown or impossible
 
 
 class SuggestionEffect(Record):
-    """What people marked where suggestions were shown, and where they were not; shares of words.
+    """What people marked with and without suggestions; in shares of words.
 
-    `measure` is `marked`: of all words, or `followed`: of the words that the suggestions mark.
+    `measure` is `marked`: of all words, or `followed`: of the words marked by suggestions.
     """
 
     measure: str
@@ -89,23 +89,23 @@ class SuggestionEffect(Record):
 
 
 class ProjectRates(Record):
-    """Rates by language, and the effect of suggestions; none where the project shows none."""
+    """Rates by language, and the effect of suggestions; without suggestions in the project, no effect."""
 
     unit: str
-    half_width: float  # that the project asks for
-    stops: bool  # whether nobody gets new items of a language that has enough
+    half_width: float  # required by the project
+    stops: bool  # whether languages with enough labels get no new items
     languages: list[LanguageRate]
     effects: list[SuggestionEffect]
 
 
 def measure_rates(tx: ReadTransaction, project: Project) -> ProjectRates:
-    """The rates as they are now, and what suggestions do to the labels."""
+    """The current rates, and the effect of suggestions on the labels."""
     unit = "word" if project.form.has_spans else project.form.unit or "response"
     by_language: dict[str, list[_Counted]] = {}
     for counted in _counted(tx, project):
         by_language.setdefault(counted.language, []).append(counted)
     languages = [
-        tx.remember(tag, "rate", partial(_language, project, tag, rows), stamp=rows)
+        tx.cached(tag, "rate", partial(_language, project, tag, rows), stamp=rows)
         for tag, rows in sorted(by_language.items())
     ]
     half_width = project.entries.work.half_width or _HALF_WIDTH
@@ -114,17 +114,17 @@ def measure_rates(tx: ReadTransaction, project: Project) -> ProjectRates:
 
 @dataclass
 class _Counted:
-    """The counts of an item; `marked` None without a prediction, `unsupported` None without a label."""
+    """The counts of an item; `marked` is None without a prediction, `unsupported` without a label."""
 
     language: str
-    chosen: str | None = None  # how it came, if not by chance (`items.not_by_chance`)
+    chosen: str | None = None  # how it was chosen, if not at random (`items.not_by_chance`)
     units: int = 0
-    cluster: int = 0  # responses to one query are one
+    cluster: int = 0  # responses to one query share a cluster
     marked: int | None = None
     unsupported: int | None = None
     at: tuple[str, int] = ("", 0)  # when it was labelled
     suggested: bool = False
-    lacks: int = 0  # people who handed it in, where it has no label
+    lacks: int = 0  # number of people who submitted it, if it has no label
 
 
 def _counted(tx: ReadTransaction, project: Project) -> Iterator[_Counted]:
@@ -134,7 +134,7 @@ def _counted(tx: ReadTransaction, project: Project) -> Iterator[_Counted]:
     for item in tx.items(project_id, role=WORK_ROLES):
         rows = by_item.get(item.id, [])
         make = partial(_count, tx, project, item, rows, final_layer_of)
-        counted = replace(tx.remember(item.id, "counted", make), chosen=chosen.get(item.id))
+        counted = replace(tx.cached(item.id, "counted", make), chosen=chosen.get(item.id))
         if counted.units or counted.lacks:
             yield counted
 
@@ -186,12 +186,12 @@ def _language(project: Project, language: str, rows: Sequence[_Counted]) -> Lang
     if picked := sum(row.chosen == "picked" for row in population):
         reasons.append(f"{picked} picked by a lead are not among the labels, which stand for the others alone")
     narrow = last.low is not None and last.high is not None and (last.high - last.low) / 2 <= half_width
-    # Labels on which all agree are no sample of the rest, and mostly short: with a tenth in dispute no rate is sure.
+    # Undisputed labels do not represent the disputed ones, and are mostly short: a tenth in dispute is too much.
     disputed = sum(people > 1 for people in lacks)
     enough = narrow and not last.reasons and 9 * disputed <= len(order)
     needed = case.plan(order, half_width) if order else None
     if not enough and (narrow or (needed or 0) <= len(order)):
-        needed = None  # it is not labels that lack, or a few of them decide: the plan says nothing of these
+        needed = None  # more labels would not help, or a few of them dominate: the plan does not cover this
     return LanguageRate(
         language,
         case.estimator,
@@ -211,7 +211,7 @@ def _language(project: Project, language: str, rows: Sequence[_Counted]) -> Lang
 
 @dataclass
 class _Case:
-    """The items of one language, and how a rate is made of some of their labels."""
+    """The items of one language, and the computation of a rate from some of their labels."""
 
     population: Sequence[_Counted]
     has_predictions: bool
@@ -221,7 +221,7 @@ class _Case:
         return Estimator.PPI if self.has_predictions else Estimator.RAW
 
     def _inputs(self, chosen: Sequence[int]) -> tuple[Tallies, Labels | None]:
-        """The tallies of all with labels of the chosen ones; or the labels as tallies, where nothing was predicted."""
+        """The tallies of all items with labels of the chosen ones; without predictions, the labels as tallies."""
         unsupported = np.array([self.population[i].unsupported for i in chosen], np.int64)
         rows = self.population if self.has_predictions else [self.population[i] for i in chosen]
         units, cluster = (np.array([getattr(row, name) for row in rows], np.int64) for name in ("units", "cluster"))
@@ -236,7 +236,7 @@ class _Case:
         return RateStep(len(chosen), result.value, result.low, result.high, result.reasons)
 
     def plan(self, chosen: Sequence[int], half_width: float) -> int | None:
-        """Labels in all for a half-width."""
+        """Total labels for a half-width."""
         tallies, labels = self._inputs(chosen)
         of = "labels" if self.has_predictions else "responses"
         with suppress(MissingExtraError):
@@ -246,8 +246,8 @@ class _Case:
         return None
 
 
-# Whether suggestions change what people mark. Which items show any is drawn by chance (`share` under [suggestions]), so
-# a difference between the two is theirs, but for chance.
+# Do suggestions change what people mark? The items that show any are drawn at random (`share` under [suggestions]), so
+# a difference between the two groups is an effect of suggestions, or chance.
 
 
 def _effects(tx: ReadTransaction, project: Project) -> Iterator[SuggestionEffect]:
@@ -258,25 +258,25 @@ def _effects(tx: ReadTransaction, project: Project) -> Iterator[SuggestionEffect
     for item in tx.items(project_id, role=WORK_ROLES):
         rows = [row for row in by_item.get(item.id, ()) if row.layer.skip is None]
         if rows:
-            for arm, marked, words in tx.remember(item.id, "arms", partial(_arms, tx, project, item, rows)):
+            for arm, marked, words in tx.cached(item.id, "arms", partial(_arms, tx, project, item, rows)):
                 by_arm.setdefault(arm, []).append((marked, words, item.id))
     for measure in ("marked", "followed"):
         arms = by_arm.get((measure, True), []), by_arm.get((measure, False), [])
-        yield tx.remember("effects", measure, partial(_effect, measure, *arms), stamp=arms)
+        yield tx.cached("effects", measure, partial(_effect, measure, *arms), stamp=arms)
 
 
 def _arms(
     tx: ReadTransaction, project: Project, item: Item, rows: Sequence[Assignment]
 ) -> list[tuple[tuple[str, bool], int, int]]:
-    """Of annotations of an item: the measure, whether suggestions were shown, the marked words, and all words."""
-    offered, entry, result = _offered(tx, project, item), project.entries.suggestions, []
+    """For annotations of an item: the measure, whether suggestions were shown, the marked words, and all words."""
+    offered, entry, result = _possible_suggestions(tx, project, item), project.entries.suggestions, []
     comparison = Comparison(project.form, tx.sample(item.id))
     for row in rows:
         arm = row.suggestions is not None
         if not arm and draws_suggestions(project, item.key):
-            continue  # chance would have shown some: they came later, or a detector gave none
+            continue  # selected to show some, but none shown: they came later, or the detector returned none
         if offered is None and not arm and entry is not None and entry.detector is None:
-            continue  # nothing could have been shown
+            continue  # nothing could be shown
         result.append((("marked", arm), _touched(comparison, row.layer), len(comparison.units)))
         if offered is not None:
             pairs = comparison.label_pairs(row.layer, offered, typed=False)
@@ -285,8 +285,8 @@ def _arms(
     return result
 
 
-def _offered(tx: ReadTransaction, project: Project, item: Item) -> Layer | None:
-    """What would be suggested with an item, shown or not; None where that is not known."""
+def _possible_suggestions(tx: ReadTransaction, project: Project, item: Item) -> Layer | None:
+    """The suggestions of an item, shown or not; None if unknown."""
     entry = project.entries.suggestions
     if entry is None or entry.detector is not None:
         return None
@@ -317,7 +317,7 @@ router = Router()
 
 @router.call("GET", "/api/lead/rates", answer=ProjectRates, pending=Pending)
 def show_rates(caller: Lead) -> Response:
-    """How often models hallucinate by the labels so far, how sure that is, and what suggestions do to the labels."""
+    """How often models hallucinate according to the labels so far, with intervals, and the effect of suggestions."""
     return figure(caller, _rates)
 
 
@@ -326,10 +326,10 @@ def _rates(studio: Studio, tx: ReadTransaction, _: Progress) -> ProjectRates:
 
 
 def languages_with_enough(caller: Caller) -> frozenset[str]:
-    """Languages whose rate, as it was made last, is as narrow as the project asks for: no new items of these.
+    """Languages whose last computed rate is as precise as the project requires: they get no new items.
 
-    That the work ends by the width of the interval, whatever the rate is, leaves the interval's coverage as it is, for
-    narrow ones (Chow and Robbins 1965, doi:10.1214/aoms/1177700156).
+    Stopping by the width of the interval, whatever the rate, keeps the interval's coverage for narrow intervals (Chow
+    and Robbins 1965, doi:10.1214/aoms/1177700156).
     """
     if not caller.studio.project.entries.work.stops:
         return frozenset()

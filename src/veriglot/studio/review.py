@@ -1,12 +1,11 @@
-"""Reviews and validation: an annotation is confirmed, corrected or returned, and batches are sampled.
+"""Reviews and validation: annotations are confirmed, corrected or returned; batches are checked on a sample.
 
-Confirmed and corrected work is accepted once as many reviewers as `work.reviews` asks for have passed it, one after the
-other: the second looks at what the first left, a correction where there is one, and decides. What is sent back comes
-first in its annotator's queue, with everything that they had marked (HAT, section 3.1: at no cost to them), and is
-reviewed again. The annotator's layer stays theirs: a correction is the reviewer's layer, and `final_layer` says which
-of them counts.
+Confirmed and corrected annotations are accepted after `work.reviews` reviewers, one after the other: the second sees
+the result of the first, with its correction if there is one, and decides. Returned work comes first in its annotator's
+queue, with all earlier marks (HAT, section 3.1: at no cost to them), and is reviewed again. The annotator's layer is
+never changed: a correction is the reviewer's layer, and `final_layer` returns the layer that counts.
 
-Hidden checks look like all other work, so they are accepted beside it.
+Hidden checks must look like other work, so they are accepted too, without a review.
 """
 
 from __future__ import annotations
@@ -75,14 +74,14 @@ assignment_row, item_row, batch_row = t.assignments.c, t.items.c, t.batches.c  #
 
 
 def next_judgement(tx: WriteTransaction, project: Project, person: Person) -> Assignment | None:
-    """Give somebody an annotation to review, or an item of a batch to check; None where there is neither."""
+    """Assign a person an annotation to review, or an item of a batch to check; None if there is neither."""
     return _next_review(tx, project, person) or _next_check(tx, project, person)
 
 
 def _next_review(tx: WriteTransaction, project: Project, person: Person) -> Assignment | None:
-    """An annotation of their languages, not their own, of the highest priority, the one that has waited longest.
+    """Assign an annotation in the person's languages, not their own: the highest priority, then the longest waiting.
 
-    Its layer is the annotator's, or a first reviewer's correction, to be corrected where that is needed.
+    Its initial layer is the annotator's, or a first reviewer's correction.
     """
     id_ = tx.connection.execute(_candidates(project, person).limit(1)).scalar()
     if id_ is None:
@@ -94,7 +93,7 @@ def _next_review(tx: WriteTransaction, project: Project, person: Person) -> Assi
 
 
 def count_reviewable(tx: ReadTransaction, project: Project, person: Person) -> int:
-    """How many annotations somebody could review now."""
+    """How many annotations a person could review now."""
     return tx.count(_candidates(project, person).order_by(None))
 
 
@@ -103,7 +102,7 @@ def _candidates(project: Project, person: Person) -> Select[Any]:
     subject, review, other = t.assignments.alias(), t.assignments.alias(), t.assignments.alias()
     of_subject = (review.c.subject_id == subject.c.id, review.c.purpose == Purpose.REVIEW)
     open_ = exists().where(*of_subject, review.c.state.in_(AT_WORK))
-    since = review.c.created_at >= subject.c.submitted_at  # passed as it is now, or left out
+    since = review.c.created_at >= subject.c.submitted_at  # passed in its current state, or skipped
     had = exists().where(
         *of_subject, review.c.person_id == person.id, since, review.c.state.in_((State.SUBMITTED, State.SKIPPED))
     )
@@ -132,11 +131,11 @@ def _candidates(project: Project, person: Person) -> Select[Any]:
 
 
 def before_event(tx: ReadTransaction, assignment: Assignment, new: NewEvent) -> None:
-    """Refuse what goes against reviews and validation.
+    """Reject events that reviews and validation do not allow.
 
     Raises:
-        Refused: work is sent back without a reason, what is reviewed is no longer there to be reviewed, the batch of a
-            check is decided, or an annotation is opened again that somebody looks at, or that was validated.
+        Refused: work is returned without a reason, the reviewed annotation is no longer available, the batch of a check
+            is decided, or an annotation is reopened that is under review or was validated.
     """
     if assignment.purpose is Purpose.REVIEW and new.kind in _VERDICTS:
         if new.kind == "return" and not (new.comment or "").strip():
@@ -158,7 +157,7 @@ def before_event(tx: ReadTransaction, assignment: Assignment, new: NewEvent) -> 
 
 
 def after_event(tx: WriteTransaction, project: Project, assignment: Assignment, new: NewEvent) -> None:
-    """What a review does to the annotation that it looks at, and the last check of a batch to the batch."""
+    """The effect of a review on its annotation, and of the last check of a batch on the batch."""
     if assignment.purpose is Purpose.REVIEW and new.kind in _VERDICTS:
         _after_review(tx, project, assignment, new)
     elif assignment.purpose is Purpose.VALIDATE and assignment.state is State.SUBMITTED:
@@ -185,19 +184,19 @@ def _after_review(tx: WriteTransaction, project: Project, review: Assignment, ne
 
 
 def _passed(tx: ReadTransaction, subject: Assignment) -> list[Assignment]:
-    """Reviews that passed the annotation as it stands, in order."""
+    """Reviews that passed the current state of the annotation, in order."""
     passed = tx.assignments(subject_id=subject.id, purpose=Purpose.REVIEW, state=State.SUBMITTED)
     return _since_submission(subject, passed)
 
 
 def _since_submission(subject: Assignment, reviews: Iterable[Assignment]) -> list[Assignment]:
-    """Of its reviews those that were given since it was handed in last."""
+    """The reviews that were assigned after the last submission."""
     at = subject.submitted_at
     return [] if at is None else [review for review in reviews if review.created_at >= at]
 
 
 def _accept_checks(tx: WriteTransaction, subject: Assignment) -> None:
-    """Accept the annotator's hidden checks that were handed in before: else these alone would never be accepted."""
+    """Accept the annotator's earlier submitted hidden checks, which have no review of their own."""
     statement = select(assignment_row.id).where(
         assignment_row.person_id == subject.person_id,
         assignment_row.purpose == Purpose.ANNOTATE,
@@ -211,16 +210,16 @@ def _accept_checks(tx: WriteTransaction, subject: Assignment) -> None:
 
 
 def final_layer(tx: ReadTransaction, annotation: Assignment, *, before: int | None = None) -> Layer:
-    """What counts of an annotation: its own layer, or that of the reviewer who corrected it last.
+    """The layer of an annotation that counts: its own, or that of the last reviewer who corrected it.
 
-    What was there `before` a review, given by its id, is what that looks at, or looked at.
+    With `before` (the id of a review), the layer that this review sees or saw.
     """
     passed = [row for row in _passed(tx, annotation) if before is None or row.id < before]
     return passed[-1].layer if passed else annotation.layer
 
 
 def final_layers(tx: ReadTransaction, project_id: int) -> Callable[[Assignment], Layer]:
-    """`final_layer` of any annotation of a project, which reads the reviews once."""
+    """`final_layer` for any annotation of a project; reads the reviews only once."""
     reviews = _reviews(tx, project_id)
 
     def final(annotation: Assignment) -> Layer:
@@ -231,7 +230,7 @@ def final_layers(tx: ReadTransaction, project_id: int) -> Callable[[Assignment],
 
 
 def _reviews(tx: ReadTransaction, project_id: int) -> dict[int | None, list[Assignment]]:
-    """The reviews of a project that were handed in, by the annotation that they are of."""
+    """The submitted reviews of a project, by annotation."""
     reviews: dict[int | None, list[Assignment]] = {}
     for review in tx.assignments(project_id, purpose=Purpose.REVIEW, state=State.SUBMITTED):
         reviews.setdefault(review.subject_id, []).append(review)
@@ -239,18 +238,18 @@ def _reviews(tx: ReadTransaction, project_id: int) -> dict[int | None, list[Assi
 
 
 def count_verdicts(tx: ReadTransaction, project_id: int) -> dict[tuple[int, str], int]:
-    """How often whose work was confirmed, corrected and sent back, by (person, `confirm` | `correct` | `return`).
+    """Counts of confirmed, corrected and returned work, by (person, `confirm` | `correct` | `return`).
 
-    Annotators are judged by what became of their layer: once it is accepted, it is confirmed where the layer that
-    counts says the same, and otherwise corrected, whoever changed it in between. A second review judges the first
-    reviewer too, in the same way. What is sent back counts each time, for its annotator and for whoever had passed it.
+    An accepted annotation counts as confirmed if its final layer equals the annotator's, else as corrected, whoever
+    changed it. A second review judges the first reviewer in the same way. Each return counts, for the annotator and for
+    a reviewer who had passed the annotation.
     """
     counts = Counter(_sent_back(tx, project_id))
     reviews = _reviews(tx, project_id)
     if reviews:
         for subject in tx.assignments(project_id, purpose=Purpose.ANNOTATE, state=State.ACCEPTED):
             passed = _since_submission(subject, reviews.get(subject.id, ()))
-            # The annotator's layer is held against the last review, a first review against the second.
+            # Compare the annotator's layer with the last review, and a first review with the second.
             for mine, later in (*((subject, last) for last in passed[-1:]), *pairwise(passed)):
                 same = _content(mine.layer) == _content(later.layer)
                 counts[mine.person_id, "confirm" if same else "correct"] += 1
@@ -258,7 +257,7 @@ def count_verdicts(tx: ReadTransaction, project_id: int) -> dict[tuple[int, str]
 
 
 def _content(layer: Layer) -> Layer:
-    """What a layer says of the item: a mark that was drawn anew has another id, and a note corrects nothing."""
+    """The relevant content of a layer: ids of marks and notes do not matter."""
     spans = sorted((replace(span, id="", note="") for span in layer.spans), key=msgspec.json.encode)
     return replace(
         layer,
@@ -272,11 +271,11 @@ def _content(layer: Layer) -> Layer:
 
 
 def _sent_back(tx: ReadTransaction, project_id: int) -> Iterator[tuple[int, str]]:
-    """Whose work a review sent back: the annotator's, and that of a reviewer who had passed it as it was."""
+    """Whose work a review returned: the annotator's, and that of a reviewer who had passed it unchanged."""
     wanted = {Purpose.ANNOTATE: ("submit",), Purpose.REVIEW: _VERDICTS}
     steps = [step for step in tx.steps(project_id) if step.purpose in wanted and step.kind in wanted[step.purpose]]
     returned = {step.annotation for step in steps if step.kind == "return"}
-    hands: dict[int | None, list[int]] = {}  # by annotation: who handed it in, then who passed it
+    hands: dict[int | None, list[int]] = {}  # by annotation: who submitted it, then who passed it
     for step in steps:
         if step.annotation not in returned or step.person_id is None:
             continue
@@ -288,16 +287,16 @@ def _sent_back(tx: ReadTransaction, project_id: int) -> Iterator[tuple[int, str]
             hands[step.annotation].append(step.person_id)
 
 
-# Batches: a random part of what was annotated is checked by somebody else; below the threshold all of it goes back.
+# Batches: others check a random part of the annotations; below the threshold the whole batch is returned.
 #
 # After HAT (section 3.2): random subsets are re-checked, precision and recall are recomputed, and a batch that fails is
-# annotated anew. A batch is ready when each of its items is through annotation (and review, where there is one). Then a
-# random `validation.share` of it is given to reviewers who had no hand in it; they begin with what was annotated and
-# put it right. What they hand in is what precision and recall are measured against, over characters of spans (over
-# units, where units or pairs are labelled).
+# annotated again. A batch is ready when the annotations of all its items are final (and reviewed, if there are
+# reviews). Then reviewers who did not work on it get a random `validation.share` of it; they start from the annotation
+# and correct it. Their layers are the reference for precision and recall, over characters of spans (over units, if
+# units or pairs are labelled).
 #
-# A batch that is sent back begins its next round: its annotations are withdrawn and its items are free again. What was
-# said stays in the store, under the round before.
+# A returned batch starts its next round: its annotations are withdrawn and its items are free again. The old
+# annotations stay in the store, under the previous round.
 
 
 def ready_batches(tx: ReadTransaction, project: Project, project_id: int) -> set[int]:
@@ -320,7 +319,7 @@ def ready_batches(tx: ReadTransaction, project: Project, project_id: int) -> set
 
 @transactional
 def validate(tx: WriteTransaction, project: Project, batch_id: int, *, by: int | None = None) -> Batch:
-    """Begin the validation of a batch now, on what of it is through."""
+    """Start the validation of a batch now, with its finished annotations."""
     batch = tx.batch(batch_id)
     if project.entries.validation is None:
         raise Refused("This project validates no batches.", "Add a table [validation] to its file.")
@@ -332,7 +331,7 @@ def validate(tx: WriteTransaction, project: Project, batch_id: int, *, by: int |
 
 
 def _next_check(tx: WriteTransaction, project: Project, person: Person) -> Assignment | None:
-    """An item of a batch to check; begins the validation of a batch that is ready."""
+    """An item of a batch to check; starts the validation of a ready batch."""
     if project.entries.validation is None or not person.can_judge:
         return None
     through = ready_batches(tx, project, person.project_id)
@@ -353,7 +352,7 @@ def _next_check(tx: WriteTransaction, project: Project, person: Person) -> Assig
 
 
 def stuck_batches(tx: ReadTransaction, project_id: int) -> list[int]:
-    """The numbers of batches under validation of which nobody here may check the rest: all had a hand in it."""
+    """Numbers of batches under validation whose remaining checks nobody here may do, because all worked on them."""
     judges = [person for person in tx.people(project_id) if person.can_judge]
     numbers = []
     for batch in tx.batches(project_id):
@@ -367,7 +366,7 @@ def stuck_batches(tx: ReadTransaction, project_id: int) -> list[int]:
 
 
 def _drawn(tx: ReadTransaction, batch: Batch) -> list[Assignment]:
-    """The annotations that are drawn to be checked, without those of items that a lead excluded since."""
+    """The annotations drawn for a check, without those of items that a lead excluded since."""
     subjects = map(tx.assignment, batch.drawn)
     return [subject for subject in subjects if tx.item(subject.item_id).role in WORK_ROLES]
 
@@ -375,13 +374,13 @@ def _drawn(tx: ReadTransaction, batch: Batch) -> list[Assignment]:
 def _checks(
     tx: ReadTransaction, batch: Batch, subject_id: int, states: tuple[State, ...], **narrowed: int
 ) -> list[Assignment]:
-    """The checks of an annotation in the round of its batch."""
+    """The checks of an annotation in the current round of its batch."""
     purpose = Purpose.VALIDATE
     return tx.assignments(subject_id=subject_id, purpose=purpose, round=batch.round, state=states, **narrowed)
 
 
 def _may_check(tx: ReadTransaction, batch: Batch, subject: Assignment, person: Person) -> bool:
-    """Whether an annotation still waits for a check, and this person had no hand in it."""
+    """Whether an annotation still waits for a check, and this person did not work on it."""
     for row in tx.assignments(item_id=subject.item_id, person_id=person.id):
         hand = row.purpose in {Purpose.ANNOTATE, Purpose.REVIEW}
         checked = row.purpose is Purpose.VALIDATE and row.round == batch.round
@@ -391,16 +390,16 @@ def _may_check(tx: ReadTransaction, batch: Batch, subject: Assignment, person: P
 
 
 def _decide_when_checked(tx: WriteTransaction, project: Project, batch: Batch) -> None:
-    """Once the last check of a batch is handed in: measure, then accept the batch or send all of it back."""
+    """After the last check of a batch: compute precision and recall, then accept the batch or return it."""
     drawn = _drawn(tx, batch)
-    # a check that was skipped, done by another and then taken up again leaves two of one annotation: one counts
+    # a check that was skipped, done by another person and then resumed exists twice: one counts
     done = {row.id: check for row in drawn for check in _checks(tx, batch, row.id, (State.SUBMITTED,))}
     if len(done) == len(drawn):
         _decide(tx, project, batch, [(row, done[row.id]) for row in drawn])
 
 
 def after_exclusion(tx: WriteTransaction, project: Project, item: Item, *, by: int | None) -> None:
-    """Go on with the validation of an excluded item's batch: decide it, or draw anew where nothing drawn is left."""
+    """Continue the validation of an excluded item's batch: decide it, or draw again if nothing drawn is left."""
     batch = None if item.batch_id is None else tx.batch(item.batch_id)
     if batch is None or batch.state is not BatchState.VALIDATING:
         return
@@ -440,12 +439,12 @@ def _decide(tx: WriteTransaction, project: Project, batch: Batch, checked: list[
 
 
 def _with_round(batch: Batch, **account: Any) -> dict[str, Any]:
-    """The figures of a batch with those of the round that is over."""
+    """The results of a batch with those of the finished round."""
     return {"drawn": [], "rounds": [*batch.rounds, {"round": batch.round, **account}]}
 
 
 def _send_back(tx: WriteTransaction, batch: Batch) -> None:
-    """Withdraw all annotations of a batch, and what looks at them; its items are free again."""
+    """Withdraw all annotations of a batch and their reviews; its items are free again."""
     for item in _items(tx, batch):
         for row in tx.assignments(item_id=item.id):
             judged = row.purpose in {Purpose.REVIEW, Purpose.VALIDATE} and row.state in AT_WORK
@@ -458,7 +457,7 @@ def _begin(tx: WriteTransaction, project: Project, batch: Batch, by: int | None)
     entry = project.entries.validation
     assert entry is not None
     subjects = _subjects(tx, project, batch)
-    if not subjects:  # everything was skipped: there is nothing to check, and nothing to send back
+    if not subjects:  # everything was skipped: there is nothing to check, and nothing to return
         empty = _with_round(batch, checked=0, precision=None, recall=None, passed=True, by=[])
         tx.update_batch(batch.id, "batch_accepted", by=by, state=BatchState.ACCEPTED, figures=empty)
         return tx.batch(batch.id)
@@ -472,7 +471,7 @@ def _begin(tx: WriteTransaction, project: Project, batch: Batch, by: int | None)
 
 
 def _subjects(tx: ReadTransaction, project: Project, batch: Batch) -> list[Assignment]:
-    """The annotations of a batch that are through, without those that were skipped."""
+    """The finished annotations of a batch, without skipped ones."""
     through = final_states(project)
     return [
         row
@@ -490,14 +489,14 @@ def _batch_of(tx: ReadTransaction, assignment: Assignment) -> Batch | None:
     return None if batch_id is None else tx.batch(batch_id)
 
 
-# What people write to each other about an annotation: comments, and the reasons for which work was sent back.
+# Messages about an annotation: comments, and reasons for returning work.
 
 
 _WRITTEN = ("comment", "return")
 
 
 class Comment(Record):
-    """Something that somebody wrote, `mine` where the reader did; `name` is for leads, who know the names."""
+    """A comment, `mine` if the reader wrote it; `name` is only for leads."""
 
     role: Role
     number: int
@@ -508,7 +507,7 @@ class Comment(Record):
 
 
 def written(text: str | None) -> str:
-    """A comment without spaces around it.
+    """A comment without outer spaces.
 
     Raises:
         Refused: it is empty.
@@ -519,12 +518,12 @@ def written(text: str | None) -> str:
 
 
 def thread_of(row: Assignment) -> int | None:
-    """The annotation that an assignment is about; None where there is nobody to write to."""
+    """The annotation that an assignment belongs to; None if there is nobody to write to."""
     return row.id if row.purpose is Purpose.ANNOTATE else row.subject_id
 
 
 def conversations(tx: ReadTransaction, reader: Person, item_id: int | None = None) -> dict[int, list[Comment]]:
-    """What was written in the reader's project, or of one item of it, in order, by annotation."""
+    """The comments in the reader's project, or on one item, in order, by annotation."""
     people, numbers = {row.id: row for row in tx.people(reader.project_id)}, tx.numbers(reader.project_id)
     of = t.events.c
     part = of.project_id == reader.project_id if item_id is None else of.item_id == item_id
@@ -545,7 +544,7 @@ def conversations(tx: ReadTransaction, reader: Person, item_id: int | None = Non
 
 
 def count_unread(tx: ReadTransaction, person: Person) -> dict[int, int]:
-    """How much others wrote about what an assignment of this person is about, since they opened it last, by its id."""
+    """By assignment id of this person: how many comments others wrote since it was last opened."""
     mine, other, opened, of = t.assignments.alias(), t.assignments.alias(), t.events.alias(), t.events.c
     seen = select(func.max(opened.c.id)).where(
         opened.c.assignment_id == mine.c.id, opened.c.kind.in_(("opened", "comment")), opened.c.person_id == person.id
@@ -570,7 +569,7 @@ router = Router()
 
 
 class Conversation(Record):
-    """What was written about an annotation; it `waits` for an answer where an annotator wrote last."""
+    """The comments on an annotation; it `waits` for an answer if an annotator wrote last."""
 
     item: int
     key: str
@@ -582,7 +581,7 @@ class Conversation(Record):
 
 
 class CommentBody(StrictRecord):
-    """What a lead writes about an annotation."""
+    """A lead's comment on an annotation."""
 
     assignment: RowId
     text: Annotated[str, msgspec.Meta(max_length=10_000)]
@@ -590,7 +589,7 @@ class CommentBody(StrictRecord):
 
 @router.call("GET", "/api/lead/conversations")
 def show_conversations(caller: Lead) -> list[Conversation]:
-    """What people write to each other about annotations: what waits for an answer first, the newest first."""
+    """Conversations about annotations: those that wait for an answer first, then the newest first."""
     with caller.studio.store.reading() as tx:
         result = []
         for id_, comments in conversations(tx, caller.person).items():
@@ -613,7 +612,7 @@ def show_conversations(caller: Lead) -> list[Conversation]:
 
 @router.call("POST", "/api/lead/comments")
 def comment(caller: LeadWriter, body: CommentBody) -> Comment:
-    """Write about an annotation; its annotator and reviewers read it."""
+    """Comment on an annotation; its annotator and reviewers can read it."""
     text, person = written(body.text), caller.person
     with caller.studio.store.writing() as tx:
         row = tx.assignment(body.assignment)
@@ -624,7 +623,7 @@ def comment(caller: LeadWriter, body: CommentBody) -> Comment:
 
 
 class BatchView(Record):
-    """A batch after what was done to it."""
+    """A batch after a change."""
 
     id: int
     number: int
@@ -634,7 +633,7 @@ class BatchView(Record):
 
 @router.call("POST", "/api/lead/batches/{number}/validate")
 def validate_now(caller: LeadWriter, number: Number) -> BatchView:
-    """Begin the validation of a batch now, on what of it is through."""
+    """Start the validation of a batch now, with its finished annotations."""
     with caller.studio.store.reading() as tx:
         if tx.batch(number).project_id != caller.studio.id:
             raise NotFound("batch")

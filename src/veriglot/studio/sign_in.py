@@ -1,8 +1,8 @@
-"""Sign-in by OpenID Connect beside links: for those whom a lead invited by an e-mail address that a provider verified.
+"""Sign-in by OpenID Connect, in addition to links: for people invited by an e-mail address that the provider verified.
 
 It is the authorization code flow of a confidential client with PKCE (OpenID Connect Core 1.0, section 3.1; RFC 7636).
-The ID token comes straight from the provider over TLS, so that its signature need not be checked (3.1.3.7, item 6). One
-sign-in opens all projects of a server that name the same provider and invited the same address.
+The ID token comes directly from the provider over TLS, so its signature need not be checked (3.1.3.7, item 6). One
+sign-in opens all projects of a server with the same provider that invited the same address.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ __all__ = ["check_secret", "router"]
 
 _VARIABLE = "VERIGLOT_STUDIO_OIDC_SECRET"
 _COOKIE = "veriglot_sign_in"
-_PATIENCE = 600  # seconds that somebody may take at the provider
+_PATIENCE = 600  # maximum seconds at the provider
 _TIMEOUT = 10.0  # seconds of a call to the provider
 _CLOCKS_DIFFER = 60.0  # seconds
 
-router = APIRouter(include_in_schema=False)  # a browser is sent here and there; programs have tokens
+router = APIRouter(include_in_schema=False)  # only for browsers; programs have tokens
 
 
 class _Provider(msgspec.Struct):
-    """What a provider says of itself (OpenID Connect Discovery 1.0, section 3)."""
+    """Metadata of a provider (OpenID Connect Discovery 1.0, section 3)."""
 
     issuer: str
     authorization_endpoint: str
@@ -53,7 +53,7 @@ class _Provider(msgspec.Struct):
 
 
 class _Claims(msgspec.Struct):
-    """What an ID token says of somebody."""
+    """The claims of an ID token."""
 
     iss: str
     aud: str | list[str]
@@ -64,7 +64,7 @@ class _Claims(msgspec.Struct):
 
 
 def check_secret(studios: Studios) -> None:
-    """Refuse to serve a project with a provider and no client secret."""
+    """Refuse to serve a project with a provider but no client secret."""
     for studio in studios:
         if studio.project.entries.sign_in is not None and not os.environ.get(_VARIABLE):
             message = f"{studio.slug} names a provider under [sign_in], and {_VARIABLE} is not set."
@@ -73,7 +73,7 @@ def check_secret(studios: Studios) -> None:
 
 @router.get("/api/sign-in")
 def begin(request: Request, project: str | None = None) -> Response:
-    """Send somebody to the provider of a project, or of the first that has one."""
+    """Redirect to the provider of a project, or of the first project that has one."""
     request.app.state.rates.count("stranger", client_address(request))
     studio, entry = next(_with_provider(request, project), (None, None))
     if studio is None or entry is None:
@@ -99,11 +99,11 @@ def begin(request: Request, project: str | None = None) -> Response:
 
 @router.get("/api/signed-in")
 def end(request: Request, code: str = "", state: str = "") -> Response:
-    """Take somebody back from the provider: into their projects, or to what they agree to first."""
+    """Handle the redirect from the provider: to the person's projects, or first to the consent page."""
     request.app.state.rates.count("stranger", client_address(request))
     studio, entry, nonce, verifier = _begun(request, state)
     base = base_address(request)
-    if not code:  # they turned back, or the provider knows them not
+    if not code:  # the person cancelled, or the provider does not know them
         return _redirect(f"{base}/#refused")
     email = _email(entry, _id_token(request, entry, code, verifier), nonce)
     answer, opened = _redirect(f"{base}/?project={studio.slug}"), False
@@ -150,7 +150,7 @@ def _signer(studio: Studio) -> URLSafeTimedSerializer:
 
 
 def _begun(request: Request, state: str) -> tuple[Studio, SignInEntry, str, str]:
-    """The project, nonce and verifier that this browser set out with, if it did so here and lately."""
+    """The project, nonce and verifier of a sign-in that this browser started here recently."""
     for studio, entry in _with_provider(request, None):
         with suppress(BadData):
             before, nonce, verifier = _signer(studio).loads(request.cookies.get(_COOKIE, ""), max_age=_PATIENCE)
@@ -165,12 +165,12 @@ def _provider(entry: SignInEntry) -> _Provider:
     if provider.issuer.rstrip("/") != issuer:
         raise _failed(f"it calls itself {provider.issuer}")
     if issuer.startswith("https:") and not provider.token_endpoint.startswith("https:"):
-        raise _failed("it gives tokens without TLS")  # which vouches for the token's signature
+        raise _failed("it gives tokens without TLS")  # TLS replaces the signature check
     return provider
 
 
 def _id_token(request: Request, entry: SignInEntry, code: str, verifier: str) -> str:
-    """The ID token for a code."""
+    """The ID token for an authorization code."""
     form = {"grant_type": "authorization_code", "code": code, "code_verifier": verifier}
     form["redirect_uri"] = _redirect_uri(request)
     auth = entry.client_id, os.environ.get(_VARIABLE, "")
@@ -179,7 +179,7 @@ def _id_token(request: Request, entry: SignInEntry, code: str, verifier: str) ->
 
 
 def _ask(address: str, kind: Any, **form: Any) -> Any:
-    """Ask the provider."""
+    """Send a request to the provider."""
     import httpx2
 
     try:
@@ -197,7 +197,7 @@ def _failed(why: str) -> CallRefused:
 
 
 def _email(entry: SignInEntry, id_token: str, nonce: str) -> str:
-    """The verified address that an ID token names, once all that it has to say holds (Core, section 3.1.3.7)."""
+    """The verified address in an ID token, after all required checks of its claims (Core, section 3.1.3.7)."""
     part = id_token.split(".")[1] if id_token.count(".") == 2 else ""
     try:
         claims = msgspec.json.decode(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)), type=_Claims)
@@ -213,7 +213,7 @@ def _email(entry: SignInEntry, id_token: str, nonce: str) -> str:
 
 
 def _invited(studio: Studio, email: str) -> Person | None:
-    """Whom a lead invited by an address, and did not shut out."""
+    """The person invited by an address and not excluded."""
     if not email:
         return None
     with studio.store.reading() as tx:

@@ -1,6 +1,6 @@
-"""The store: SQLite or PostgreSQL behind one behaviour, and what a transaction reads and writes.
+"""The store: SQLite or PostgreSQL with the same behaviour, and the reads and writes of a transaction.
 
-Whatever changes a row adds the event that says so.
+Every change of a row adds an event.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.schema import CreateColumn
 
-from veriglot.errors import UsageError, needing
+from veriglot.errors import UsageError, requires_extra
 from veriglot.plugins import packaged
 from veriglot.records import Sample, from_mapping, sample_from
 from veriglot.studio import tables
@@ -84,7 +84,7 @@ P = ParamSpec("P")
 
 
 def sha256(text: str) -> str:
-    """The digest of any text."""
+    """SHA-256 of a text, in hexadecimal."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -96,8 +96,8 @@ _SOURCES: dict[type[msgspec.Struct], Table] = {
     Assignment: tables.assignments,
     Event: tables.events,
 }
-_GIVEN = ("assigned", "assigned_again", "returned", "reopened")  # events of the server's own
-_ITEM_COLUMNS = {  # made once: figures read thousands
+_GIVEN = ("assigned", "assigned_again", "returned", "reopened")  # events that start the clock of an assignment
+_ITEM_COLUMNS = {  # built once: figures read thousands
     name: select(tables.items.c[name]).where(tables.items.c.id == bindparam("item"))
     for name in ("sample", "gold", "silver", "prediction")
 }
@@ -105,9 +105,9 @@ _HAS_LAYERS = tuple(tables.items.c[name].is_not(None).label(f"has_{name}") for n
 
 
 class ReadTransaction:
-    """One transaction that reads. For what it has no method for, `connection` takes statements over `studio.tables`.
+    """A read transaction. For other queries, `connection` takes statements over `studio.tables`.
 
-    What it reads one of, such as `item`, raises `NotFound` where there is none.
+    Methods for a single row, such as `item`, raise `NotFound` if it does not exist.
 
     Attributes:
         connection: SQLAlchemy's, in the transaction.
@@ -117,7 +117,7 @@ class ReadTransaction:
         self.connection = connection
 
     def project(self, slug: str) -> ProjectRow:
-        """The project of a slug."""
+        """The project with a slug."""
         return self._one(ProjectRow, slug=slug)
 
     def item(self, item_id: int) -> Item:
@@ -125,15 +125,15 @@ class ReadTransaction:
         return self._one(Item, id=item_id)
 
     def items(self, project_id: int, **columns: Any) -> list[Item]:
-        """Items of a project in their order; `columns` narrow them, see `assignments`."""
+        """Items of a project in their order; `columns` filter them, see `assignments`."""
         return self._all(Item, "position", project_id=project_id, **columns)
 
     def sample(self, item_id: int) -> Sample:
-        """The texts of an item, without what others said of them: no annotations, no `meta`."""
+        """The texts of an item, without others' annotations and without `meta`."""
         return msgspec.structs.replace(self.original(item_id), annotations=(), meta={})
 
     def original(self, item_id: int) -> Sample:
-        """An item as it was imported, with every annotation: for exports, not for those who annotate."""
+        """An item as it was imported, with all annotations: for exports, not for annotators."""
         return sample_from(self._item_column(item_id, "sample"))
 
     def gold(self, item_id: int) -> Layer | None:
@@ -145,7 +145,7 @@ class ReadTransaction:
         return self._layer(item_id, "silver")
 
     def prediction(self, item_id: int) -> dict[str, Any] | None:
-        """What an imported prediction says of an item: see `items._prediction_data`."""
+        """The imported prediction of an item: see `items._prediction_data`."""
         return cast("dict[str, Any] | None", self._item_column(item_id, "prediction"))
 
     def _layer(self, item_id: int, column: str) -> Layer | None:
@@ -171,7 +171,7 @@ class ReadTransaction:
         return self.person_by(id=person_id)
 
     def person_by(self, **columns: Any) -> Person:
-        """The person of a `public_id`, or of the `key_hash` of a link."""
+        """The person with a `public_id`, or with the `key_hash` of a link."""
         return self._one(Person, **columns)
 
     def people(self, project_id: int) -> list[Person]:
@@ -179,9 +179,9 @@ class ReadTransaction:
         return self._all(Person, "id", project_id=project_id)
 
     def numbers(self, project_id: int) -> dict[int, int]:
-        """Ids of people to the numbers that they are called by where names are not to be known (`Annotator 3`).
+        """Ids of people to the numbers shown instead of names (`Annotator 3`).
 
-        They count from 1 among those of a role, in the order of the invitations, so a number stays.
+        They count from 1 within a role, in the order of the invitations, so a number never changes.
         """
         counts = Counter[Role]()
         result = {}
@@ -191,24 +191,24 @@ class ReadTransaction:
         return result
 
     def public_ids(self, project_id: int) -> dict[int, str]:
-        """Ids of the people of a project to those that are shown instead."""
+        """Ids of the people of a project to their public ids."""
         return {person.id: person.public_id for person in self.people(project_id)}
 
     def assignment(self, assignment_id: int, *, lock: bool = False) -> Assignment:
-        """An assignment; with `lock`, others cannot change it until this transaction, which has to write, ends."""
+        """An assignment; with `lock`, others cannot change it until this write transaction ends."""
         return self._one(Assignment, lock=lock, id=assignment_id)
 
     def assignments(self, project_id: int | None = None, **columns: Any) -> list[Assignment]:
-        """Assignments in the order in which they were given.
+        """Assignments in the order of their creation.
 
         Args:
-            project_id: the project; None where `columns` name an item, a person or another assignment of one.
-            columns: what narrows them: the value of a column, or a list or tuple of several; None narrows nothing.
+            project_id: the project; None if `columns` contain an item, a person or another assignment.
+            columns: filters: the value of a column, or a list or tuple of values; None does not filter.
         """
         return self._all(Assignment, "id", project_id=project_id, **columns)
 
     def events(self, project_id: int, **columns: Any) -> Iterator[Event]:
-        """Events of a project in order, streamed, narrowed as `assignments` are."""
+        """Events of a project in order, streamed, filtered as in `assignments`."""
         statement = _select(Event, project_id=project_id, **columns).order_by(tables.events.c.id)
         rows = self.connection.execute(statement, execution_options={"yield_per": 500})
         return (_record_of(row, Event) for row in rows.mappings())
@@ -217,22 +217,22 @@ class ReadTransaction:
         """The steps of a project, in order."""
         return [Step(*row) for row in self.connection.execute(tables.steps_after(project_id, 0))]
 
-    def remember(self, owner: int | str, name: str, make: Callable[[], T], stamp: Any = None) -> T:  # noqa: ARG002
-        """What `make` makes of an item, given by its id, and of what everybody said of it.
+    def cached(self, owner: int | str, name: str, make: Callable[[], T], stamp: Any = None) -> T:  # noqa: ARG002
+        """The result of `make`, computed from an item (by its id) and its annotations.
 
-        A process that remembers (`figures.Memory`) makes it again once one of these, or the `stamp`, changed.
+        A process with a cache (`figures.RowCache`) computes it again only when one of these, or the `stamp`, changed.
         """
         return make()
 
     def event(self, event_id: str) -> Event | None:
-        """The event that somebody gave this id, or None."""
+        """The event with this id from its sender, or None."""
         return next(iter(self._all(Event, "id", event_id=event_id)), None)
 
     def seconds_left(self, assignment_id: int) -> float:
-        """How many seconds of work somebody can have done on an assignment that are not counted yet.
+        """The maximum working time of an assignment, in seconds, that is not counted yet.
 
-        It is what passed on our clock since it was given to them, or given back: pages that were offline send several
-        events at once, so what passed between two events says nothing.
+        It is the time on our clock since the item was assigned or returned: pages that were offline send several events
+        at once, so the time between two events means nothing.
         """
         row = tables.events.c
         given = select(func.max(row.id)).where(row.assignment_id == assignment_id, row.kind.in_(_GIVEN))
@@ -243,7 +243,7 @@ class ReadTransaction:
         return 0.0 if at is None else max(0.0, round((now() - at).total_seconds() - seconds, 3))
 
     def person_of_session(self, token: str) -> Person | None:
-        """Whose session it is; None where it has expired or the person was shut out."""
+        """The owner of a session; None if it has expired or the person was excluded."""
         table = tables.sessions
         statement = select(table.c.person_id).where(table.c.token_hash == sha256(token), table.c.expires_at > now())
         row = self.connection.execute(statement).first()
@@ -255,11 +255,11 @@ class ReadTransaction:
         return list(self.connection.execute(statement).scalars())
 
     def count(self, statement: Select[Any]) -> int:
-        """How many rows a statement finds."""
+        """Number of rows of a statement."""
         return int(self.connection.execute(select(func.count()).select_from(statement.subquery())).scalar_one())
 
     def tally(self, project_id: int, table: str, *columns: str, **narrowed: Any) -> dict[tuple[Any, ...], int]:
-        """How many rows of a project have which values, narrowed as `assignments` are.
+        """Counts of a project's rows by column values, filtered as in `assignments`.
 
         `tally(id, "items", "role", language="de")` counts the German items of each role.
         """
@@ -288,7 +288,7 @@ def _select(kind: type[msgspec.Struct], /, **columns: Any) -> Select[Any]:
 
 @cache
 def _select_one(kind: type[msgspec.Struct], names: tuple[str, ...], lock: bool) -> Select[Any]:
-    """The row of some columns' values, made once: making statements was a third of a save."""
+    """The query of a row by some columns, built once: building statements was a third of the time of a save."""
     table = _SOURCES[kind]
     statement = _select(kind).where(*(table.c[name] == bindparam(name) for name in names))
     return statement.with_for_update() if lock else statement
@@ -304,7 +304,7 @@ def _record_of(row: RowMapping, kind: type[R]) -> R:
 
 
 def _equal(table: Table, **columns: Any) -> list[ColumnElement[bool]]:
-    """Conditions on columns: that they have a value, or one of a list or tuple; None says nothing of its column."""
+    """Conditions that columns have a value, or one from a list or tuple; None adds no condition."""
     return [
         table.c[name].in_(value) if isinstance(value, list | tuple) else table.c[name] == value
         for name, value in columns.items()
@@ -313,7 +313,7 @@ def _equal(table: Table, **columns: Any) -> list[ColumnElement[bool]]:
 
 
 class WriteTransaction(ReadTransaction):
-    """One transaction that writes: everything of `ReadTransaction`, and changes."""
+    """A write transaction: everything of `ReadTransaction`, and changes."""
 
     def record(
         self,
@@ -325,15 +325,15 @@ class WriteTransaction(ReadTransaction):
         layer: Layer | None = None,
         **columns: Any,
     ) -> None:
-        """Add an event. The methods below do so themselves; this is for what changes no row of theirs.
+        """Add an event. The methods below do so themselves; use this for events without a change of a row.
 
         Args:
-            kind: what happened, at most 32 characters.
+            kind: name of the event, at most 32 characters.
             project_id: the project.
-            event_id: of whoever sent it; None makes one.
-            payload: what there is to say, as plain data.
-            layer: that came with it.
-            columns: others of `tables.events`; `person_id` is who did it.
+            event_id: from the sender; None creates one.
+            payload: further content, as plain data.
+            layer: the layer of the event.
+            columns: other columns of `tables.events`; `person_id` is the acting person.
         """
         values = {"event_id": event_id or f"server-{uuid.uuid4()}", "project_id": project_id, "kind": kind}
         data = None if layer is None else layer.to_data()
@@ -342,7 +342,7 @@ class WriteTransaction(ReadTransaction):
         )
 
     def add_project(self, **columns: Any) -> int:
-        """Add a project, with its `slug`, `name`, `task` and `taxonomy`; its id."""
+        """Add a project, with its `slug`, `name`, `task` and `taxonomy`; returns its id."""
         id_ = self._insert(tables.projects, {**columns, "created_at": now()})
         self.record("created", id_, payload=columns)
         return id_
@@ -360,11 +360,11 @@ class WriteTransaction(ReadTransaction):
             self.record("imported", project_id, item_id=id_, payload={"role": str(row["role"])})
 
     def add_batch(self, project_id: int, item_ids: Sequence[int], *, language: str | None) -> int:
-        """Make a batch of items that are in none; its id."""
+        """Make a batch of items without a batch; returns its id."""
         number = self.count(select(tables.batches.c.id).where(tables.batches.c.project_id == project_id)) + 1
         values = {"project_id": project_id, "number": number, "language": language, "round": 0}
         id_ = self._insert(tables.batches, {**values, "state": BatchState.OPEN})
-        for start in range(0, len(item_ids), 500):  # databases bound the variables of a statement
+        for start in range(0, len(item_ids), 500):  # databases limit the variables of a statement
             chosen = tables.items.c.id.in_(item_ids[start : start + 500])
             self.connection.execute(update(tables.items).where(chosen).values(batch_id=id_))
         self.record("batched", project_id, payload={"batch": id_, "number": number, "items": list(item_ids)})
@@ -377,7 +377,7 @@ class WriteTransaction(ReadTransaction):
         self.record(kind, batch.project_id, person_id=by, payload={"batch": batch_id, **changes})
 
     def set_role(self, item: Item, role: ItemRole, *, by: int | None = None) -> None:
-        """Say what an item is for."""
+        """Set the role of an item."""
         self._update(tables.items, item.id, {"role": role})
         payload = {"from": item.role.value, "to": role.value}
         self.record("role", item.project_id, item_id=item.id, person_id=by, payload=payload)
@@ -390,7 +390,7 @@ class WriteTransaction(ReadTransaction):
     def set_gold(
         self, item: Item, layer: Layer, kind: str, *, by: int | None, payload: dict[str, Any] | None = None
     ) -> None:
-        """Set the gold layer of an item; `payload` is of the event that says so."""
+        """Set the gold layer of an item; `payload` is for the event."""
         self._update(tables.items, item.id, {"gold": layer.to_data()})
         self.record(kind, item.project_id, item_id=item.id, person_id=by, layer=layer, payload=payload)
 
@@ -406,8 +406,8 @@ class WriteTransaction(ReadTransaction):
     ) -> Person:
         """Change columns of a person, with an event of a kind such as `joined`.
 
-        The event's payload gets the names of the changed columns, their values not. `by` is who did it; None for a rule
-        or the command line.
+        The event's payload has the names of the changed columns, not their values. `by` is the acting person; None for
+        a rule or the command line.
         """
         self._update(tables.people, person_id, changes)
         person = self.person(person_id)
@@ -421,16 +421,16 @@ class WriteTransaction(ReadTransaction):
         person_id: int,
         purpose: Purpose,
         *,
-        round: int = 0,  # noqa: A002  # the word of the table
+        round: int = 0,  # noqa: A002  # the name of the column
         subject_id: int | None = None,
         layer: Layer | None = None,
         suggestions: list[dict[str, Any]] | None = None,
         by: int | None = None,
     ) -> Assignment:
-        """Give an item to a person.
+        """Assign an item to a person.
 
         Raises:
-            IntegrityError: (SQLAlchemy's) they have it for all of this already; `Store.transact` retries.
+            IntegrityError: (SQLAlchemy's) the same assignment exists already; `Store.transact` retries.
         """
         at, layer = now(), layer or Layer()
         of = {"project_id": item.project_id, "item_id": item.id, "person_id": person_id, "subject_id": subject_id}
@@ -456,9 +456,9 @@ class WriteTransaction(ReadTransaction):
         message: str | None = None,
         **payload: Any,
     ) -> Assignment:
-        """Change the state of an assignment by a rule or by somebody other than whose it is; its version goes up.
+        """Change the state of an assignment by a rule or by another person; this increments its version.
 
-        The event's kind is the state's name where none is given; a `message` to whoever has it replaces the last.
+        The event's kind defaults to the state's name; a `message` to the owner replaces the last one.
         """
         old = self.assignment(assignment_id, lock=True)
         changes: dict[str, Any] = {"state": state, "version": old.version + 1, "changed_at": now()}
@@ -468,19 +468,19 @@ class WriteTransaction(ReadTransaction):
         return self.assignment(assignment_id)
 
     def change(self, old: Assignment, kind: str, changes: dict[str, Any], **columns: Any) -> None:
-        """Change columns of an assignment, and add the event that says so."""
+        """Change columns of an assignment, and add an event."""
         self._update(tables.assignments, old.id, changes)
         after = {name: changes.get(name, getattr(old, name)) for name in ("version", "state")}
         self.record(kind, old.project_id, assignment_id=old.id, item_id=old.item_id, **after, **columns)
 
     def add_session(self, token: str, person_id: int, expires_at: datetime) -> None:
-        """Remember a browser, by the hash of its token. Sessions pass, so they leave no event."""
+        """Store a browser session, by the hash of its token. Sessions are temporary, so they have no events."""
         at = now()
         values = {"token_hash": sha256(token), "person_id": person_id, "created_at": at, "seen_at": at}
         self.connection.execute(insert(tables.sessions).values(**values, expires_at=expires_at))
 
     def end_sessions(self, **columns: Any) -> None:
-        """Forget the sessions of a `token_hash` or a `person_id`, and all whose time is over."""
+        """Delete the sessions of a `token_hash` or a `person_id`, and all expired ones."""
         table = tables.sessions
         self.connection.execute(delete(table).where(or_(table.c.expires_at <= now(), *_equal(table, **columns))))
 
@@ -500,17 +500,17 @@ class WriteTransaction(ReadTransaction):
             self.connection.execute(_update_one(table), {**changes, "row": id_})
 
 
-_LOCK_KEY = 0x7665_7269  # "veri", so that no two processes make the tables of one PostgreSQL database at once
+_LOCK_KEY = 0x7665_7269  # "veri": only one process at a time creates the tables of a PostgreSQL database
 _ONLY_ADDED = packaged(__package__, "triggers.toml", dict[str, list[str]])
 
 
 def _search_text(key: str, sample: dict[str, Any]) -> str:
-    """What the search of an item looks in; PostgreSQL keeps no null characters."""
+    """The text that the item search uses; PostgreSQL stores no null characters."""
     return fold("\n".join((key, sample.get("question") or "", sample["response"]))).replace("\0", "")
 
 
 def fill_search(connection: Connection) -> None:
-    """Make items searchable that an earlier version imported."""
+    """Fill the search column of items that an earlier version imported."""
     row = tables.items.c
     missing = select(row.id, row.key, row.sample).where(row.search == "")
     while batch := connection.execute(missing.limit(500)).all():
@@ -520,7 +520,7 @@ def fill_search(connection: Connection) -> None:
 
 
 def _add_columns(connection: Connection) -> None:
-    """Add the columns that later versions brought; see `tables`."""
+    """Add columns of later versions; see `tables`."""
     database = inspect(connection)
     for table in tables.TABLES.values():
         names = {column["name"] for column in database.get_columns(table.name)}
@@ -533,7 +533,7 @@ def _add_columns(connection: Connection) -> None:
 
 
 def _make_tables(connection: Connection) -> None:
-    """Make the tables where there are none; a database that a newer version has touched is refused."""
+    """Create the tables if they are missing; refuse a database of a newer version."""
     database = connection.dialect.name
     if database == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
@@ -557,16 +557,16 @@ def _make_tables(connection: Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
-_WAIT = 60.0  # seconds that a writer of SQLite waits for another before it gives up
+_WAIT = 60.0  # maximum seconds that a writer waits for another on SQLite
 _TRIES = 5
 _RETRYABLE = {"40001", "40P01"}  # PostgreSQL: could not serialise, deadlock
 _FULL = "53100"  # PostgreSQL: disk full
-_LEAST_FREE = 16 * 2**20  # bytes of the disk of an SQLite file; journals need room too
-_REMEMBERED = 60.0  # seconds after which a full disk is asked for again
+_MIN_FREE = 16 * 2**20  # minimum free bytes on the disk of an SQLite file; journals need space too
+_REMEMBERED = 60.0  # seconds until the free space is checked again after a full disk
 
 
 class Store:
-    """A database of projects. May be used by several threads at once; processes open their own.
+    """A database of projects. Threads may share it; each process needs its own.
 
     Attributes:
         engine: SQLAlchemy's.
@@ -579,31 +579,31 @@ class Store:
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether it is a file of SQLite."""
+        """Whether it is an SQLite file."""
         return self.engine.dialect.name == "sqlite"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Store, (self.engine.url,)  # another process opens connections of its own
+        return Store, (self.engine.url,)  # another process opens its own connections
 
     def __str__(self) -> str:
         return self.engine.url.render_as_string(hide_password=True)
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self.engine.dispose()
 
     def check(self) -> None:
-        """Raise `StoreError` where the database does not answer, or has no room: a write failed lately, or would."""
+        """Raise `StoreError` if the database does not answer or has no space: a write failed recently or would fail."""
         with self.reading() as tx:
             tx.connection.execute(select(1))
         folder = Path(str(self.engine.url.database)).parent
-        lacking = self.is_sqlite and shutil.disk_usage(folder).free < _LEAST_FREE
+        lacking = self.is_sqlite and shutil.disk_usage(folder).free < _MIN_FREE
         if lacking or time.monotonic() < self._full_until:
             raise DiskFullError(f"The disk of {self} is full.", "Make room on it.")
 
     @contextmanager
     def reading(self) -> Iterator[ReadTransaction]:
-        """A transaction that only reads; what it sees stands still while it lasts."""
+        """A read transaction; it sees one consistent state."""
         with self._connected() as connection:
             if self.is_sqlite:
                 connection = connection.execution_options(veriglot_reads=True)
@@ -614,13 +614,13 @@ class Store:
 
     @contextmanager
     def writing(self, lock: str | None = None) -> Iterator[WriteTransaction]:
-        """A transaction: all of it is kept when the block ends, nothing where it raises.
+        """A write transaction: committed when the block ends, rolled back after an error.
 
         Args:
-            lock: a word; two transactions with the same word follow each other. SQLite has one writer at a time anyway,
-                but on PostgreSQL a choice that depends on what is there (who gets which item) needs one.
+            lock: a name; transactions with the same name run one after the other. SQLite has only one writer at a time,
+                but on PostgreSQL a choice that depends on existing rows (who gets which item) needs a lock.
         """
-        # SQLite has one writer; threads of one process queue up here, for its own waiting is by sleeps that grow.
+        # SQLite has one writer; threads of one process queue up here, because SQLite itself waits with growing sleeps.
         with self._turn, self._connected() as connection, connection.begin():
             if lock is not None and not self.is_sqlite:
                 key = crc32(lock.encode())
@@ -642,7 +642,7 @@ class Store:
             raise failure from error
 
     def transact(self, act: Callable[[WriteTransaction], T], *, lock: str | None = None) -> T:
-        """What `act` returns in a transaction (see `writing`), retried where PostgreSQL asks (deadlock, equal ids)."""
+        """Run `act` in a write transaction and return its result; retried after deadlocks and duplicate ids."""
         for turn in range(_TRIES):
             try:
                 with self.writing(lock) as tx:
@@ -658,7 +658,7 @@ class Store:
 def transactional(
     act: Callable[Concatenate[WriteTransaction, Project, P], T],
 ) -> Callable[Concatenate[Store, Project, P], T]:
-    """Make a rule a transaction of its own (see `Store.transact`), after others of its project."""
+    """Decorator: run a rule in its own transaction (see `Store.transact`), one after the other in each project."""
 
     @wraps(act)
     def transacted(store: Store, project: Project, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -668,24 +668,24 @@ def transactional(
 
 
 def open_store(database: str | Path, *, create: bool = True) -> Store:
-    """Open a store, and make its tables where there are none.
+    """Open a store, and create missing tables.
 
     Args:
         database: a path of an SQLite file, `sqlite:///PATH`, or `postgresql://...`.
-        create: make the file of SQLite where there is none.
+        create: whether to create a missing SQLite file.
 
     Raises:
-        MissingExtraError: PostgreSQL is named, and its driver is not installed.
-        StoreError: it cannot be reached, is newer than this version of Veriglot, or is no database of its own.
+        MissingExtraError: the driver of PostgreSQL is needed and not installed.
+        StoreError: the database cannot be reached, is newer than this version of Veriglot, or is not a store.
     """
     url = _url(str(database))
     if url.get_backend_name() == "sqlite":
         _check_file(Path(str(url.database)), create)
-    with needing("PostgreSQL", "postgres"):
+    with requires_extra("PostgreSQL", "postgres"):
         engine = _engine(url)
     store = Store(engine)
     try:
-        for turn in range(_TRIES):  # two that make one file at once
+        for turn in range(_TRIES):  # two processes may create the file at the same time
             try:
                 with store.engine.begin() as connection:
                     _make_tables(connection)
@@ -723,11 +723,11 @@ def _check_file(path: Path, create: bool) -> None:
         raise StoreError(f"There is no database at {path}.", "Type: veriglot studio import PROJECT")
     if not path.parent.is_dir():
         raise StoreError(f"There is no folder {path.parent}.", "Make it, or name another file.")
-    with suppress(OSError):  # SQLite says why it cannot be opened; where it is somebody else's, its rights are theirs
+    with suppress(OSError):  # SQLite reports errors when it opens the file; others' files keep their permissions
         if not path.exists():
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # its journals get the rights that it has
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # its journals get the same permissions
         for file in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
-            if file.exists() and file.stat().st_mode & 0o007:  # made before; rights of a group alone were chosen
+            if file.exists() and file.stat().st_mode & 0o007:  # old files; group permissions were set on purpose
                 file.chmod(0o600)
 
 
@@ -741,11 +741,11 @@ def _engine(url: URL) -> Engine:
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
-    connection.isolation_level = None  # transactions begin where we say so, not where the driver guesses
+    connection.isolation_level = None  # we start transactions, not the driver
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout = {int(_WAIT * 1000)}")
     cursor.execute("PRAGMA journal_mode = WAL")
-    cursor.execute("PRAGMA synchronous = FULL")  # what was acknowledged survives a crash of the machine
+    cursor.execute("PRAGMA synchronous = FULL")  # committed data survives a crash of the machine
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.close()
 

@@ -1,6 +1,6 @@
-"""The rows of the store as records, the tables that hold them, and the store's errors.
+"""The rows of the store as records, their tables, and the store's errors.
 
-Everything a person sees is a function of these. `events` is only ever added to; triggers refuse anything else.
+Everything that people see is computed from these. `events` is append-only, which triggers enforce.
 """
 
 from __future__ import annotations
@@ -78,31 +78,31 @@ RowId = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 
 
 class StoreError(VeriglotError):
-    """The database cannot be used: it is not there, damaged, newer than this version, or not for this project."""
+    """The database cannot be used: missing, damaged, newer than this version, or not for this project."""
 
 
 class DiskFullError(StoreError):
     """The disk of the database is full; nothing was changed."""
 
 
-class NotFound(UsageError):  # noqa: N818  # reads as what happened, like Conflict
-    """There is no such row, or it belongs to somebody else; which of the two is not said."""
+class NotFound(UsageError):  # noqa: N818  # named after the event, like Conflict
+    """The row does not exist or belongs to somebody else; the error does not tell which."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"There is no such {what}.")
 
 
 class Refused(UsageError):  # noqa: N818
-    """A rule speaks against it; nothing was changed."""
+    """A rule forbids it; nothing was changed."""
 
 
 class Conflict(VeriglotError):  # noqa: N818
-    """An event came too late: the assignment has changed, or is no longer open. What it held is kept as an event.
+    """An event came too late: the assignment changed, or is no longer open. The event is stored all the same.
 
     Attributes:
-        version: the assignment's version now.
-        state: its state now.
-        layer: its layer now.
+        version: the assignment's current version.
+        state: its current state.
+        layer: its current layer.
         reason: `version` or `state`.
     """
 
@@ -120,7 +120,7 @@ class Conflict(VeriglotError):  # noqa: N818
 
 
 class Role(StrEnum):
-    """What a person may do."""
+    """A person's role."""
 
     ANNOTATOR = "annotator"
     REVIEWER = "reviewer"
@@ -128,9 +128,9 @@ class Role(StrEnum):
 
 
 class ItemRole(StrEnum):
-    """What an item is for: the work, the exam, the overlap that agreement is measured on, or a hidden check.
+    """The use of an item: work, exam, overlap for measuring agreement, or hidden check.
 
-    EXCLUDED: nothing any more; a lead took it out of the work.
+    EXCLUDED: none; a lead removed it from the work.
     """
 
     NORMAL = "normal"
@@ -141,13 +141,13 @@ class ItemRole(StrEnum):
 
 
 QUIET_EVENTS = ("opened", "comment", "save")
-"""Events that change nothing but times and the layer of work that is not handed in, and are frequent."""
+"""Frequent events that change only times and the layer of unsubmitted work."""
 WORK_ROLES = (ItemRole.NORMAL, ItemRole.OVERLAP)
-"""Roles of the items that the work is about."""
+"""Roles of the items of the work."""
 
 
 class Purpose(StrEnum):
-    """Why somebody has an item."""
+    """Why a person has an item."""
 
     ANNOTATE = "annotate"
     EXAM = "exam"
@@ -157,10 +157,10 @@ class Purpose(StrEnum):
 
 
 class State(StrEnum):
-    """Where an assignment stands.
+    """State of an assignment.
 
-    OPEN: to be worked on. SUBMITTED: handed in. RETURNED: sent back, to be worked on again. ACCEPTED: final. SKIPPED:
-    left out, with a reason. WITHDRAWN: taken back by a rule or by the lead.
+    OPEN: to do. SUBMITTED: handed in. RETURNED: sent back, to be done again. ACCEPTED: final. SKIPPED: left out, with a
+    reason. WITHDRAWN: taken back by a rule or by the lead.
     """
 
     OPEN = "open"
@@ -172,13 +172,13 @@ class State(StrEnum):
 
 
 AT_WORK = (State.OPEN, State.RETURNED)
-"""States in which an assignment waits for the person that has it."""
+"""States of assignments that wait for their owner."""
 DONE = (State.SUBMITTED, State.ACCEPTED, State.SKIPPED)
-"""States in which that person is through with it."""
+"""States of assignments that their owner has finished."""
 
 
 class BatchState(StrEnum):
-    """Where a batch stands: worked on, being validated, passed, or sent back whole (and then worked on again)."""
+    """State of a batch: in work, under validation, passed, or returned as a whole (and then in work again)."""
 
     OPEN = "open"
     VALIDATING = "validating"
@@ -187,7 +187,7 @@ class BatchState(StrEnum):
 
 
 class ProjectRow(Record):
-    """A project as the store knows it."""
+    """A project in the store."""
 
     id: int
     slug: str
@@ -198,7 +198,7 @@ class ProjectRow(Record):
 
 
 class Batch(Record):
-    """Items that are validated together: all of one language; `round` counts how often it was sent back."""
+    """Items that are validated together, all in one language; `round` counts how often it was returned."""
 
     id: int
     project_id: int
@@ -210,28 +210,28 @@ class Batch(Record):
 
     @property
     def drawn(self) -> list[int]:
-        """The annotations drawn for the validation that is under way."""
+        """Ids of the annotations drawn for the current validation."""
         return list((self.figures or {}).get("drawn", []))
 
     @property
     def rounds(self) -> list[dict[str, Any]]:
-        """The figures of the validations so far, in order."""
+        """The results of the validations so far, in order."""
         return list((self.figures or {}).get("rounds", []))
 
 
 class Item(Record):
-    """One thing to annotate, without its texts and layers: `ReadTransaction.sample`, `gold` and `silver` read them.
+    """An item to annotate, without its texts and layers, which `ReadTransaction.sample`, `gold` and `silver` read.
 
     Attributes:
         key: the sample's id, unique in the project.
-        position: in the order in which items are given out, from 0.
+        position: rank in the order of assignment, from 0.
         language: BCP 47 tag of the response, or None.
-        role: what it is for.
-        words: of the response.
+        role: its use.
+        words: number of words of the response.
         has_gold: whether there is a gold layer.
         has_silver: whether there is a silver layer.
-        priority: higher ones are given first.
-        wanted: how many people annotate it, unless all do (`OVERLAP`); None for `work.per_item`.
+        priority: items with a higher priority are assigned first.
+        wanted: number of people who annotate it, unless all do (`OVERLAP`); None for `work.per_item`.
     """
 
     id: int
@@ -248,7 +248,7 @@ class Item(Record):
     wanted: int | None = None
 
     def people_wanted(self, project: Project) -> int:
-        """How many people annotate it where it is not for all."""
+        """Number of people who annotate it, unless it is for all."""
         return self.wanted or project.entries.work.per_item
 
 
@@ -256,24 +256,24 @@ Stage = Literal["invited", "exam", "work", "done", "out", "revoked"]
 
 
 class Person(Record):
-    """Somebody who was invited, and perhaps joined.
+    """A person who was invited, and maybe joined.
 
     Attributes:
         id: in the store; never shown.
         public_id: shown instead.
-        name: that they chose; None before they joined.
-        language: of the interface; None before they joined.
-        works_in: BCP 47 tags of the items that they get; None for all.
-        note: the lead's, such as who was meant.
-        key_hash: of the key in their link.
-        key_expires_at: when their link ends.
-        joined_at: when they took up the link, or None.
+        name: chosen by the person; None before they join.
+        language: of the interface; None before they join.
+        works_in: BCP 47 tags of their items; None for all.
+        note: from the lead, such as the person's real name.
+        key_hash: hash of the key in their link.
+        key_expires_at: when their link expires.
+        joined_at: when they accepted the link, or None.
         consent: the text that they agreed to.
-        revoked_at: when they were shut out, or None.
+        revoked_at: when they were excluded, or None.
         exam_attempts: finished ones.
-        out_at: when they failed for the last time.
-        exam_figures: of the attempts, in order.
-        email: by which they may sign in, or None.
+        out_at: when they failed their last attempt.
+        exam_figures: results of the attempts, in order.
+        email: address for signing in, or None.
     """
 
     id: int
@@ -299,20 +299,20 @@ class Person(Record):
 
     @property
     def is_here(self) -> bool:
-        """Whether they joined and were not shut out."""
+        """Whether they joined and were not excluded."""
         return self.joined_at is not None and self.revoked_at is None
 
     @property
     def can_judge(self) -> bool:
-        """Whether they may look at others' work: a reviewer or lead who is here."""
+        """Whether they may see others' work: an active reviewer or lead."""
         return self.role in {Role.REVIEWER, Role.LEAD} and self.is_here
 
     def can_work(self, project: Project) -> bool:
-        """Whether they may annotate: an annotator who is here, and passed the exam if there is one."""
+        """Whether they may annotate: an active annotator, who passed the exam if there is one."""
         return self.role is Role.ANNOTATOR and self.is_here and self.stage(project) == "work"
 
     def stage(self, project: Project) -> Stage:
-        """What they are to do: join, pass the exam (annotators, where there is one), work, or nothing more."""
+        """What they do next: join, pass the exam (annotators, if there is one), work, or nothing more."""
         if self.revoked_at is not None:
             return "revoked"
         if self.joined_at is None:
@@ -323,24 +323,24 @@ class Person(Record):
         return "exam" if examined and self.exam_passed_at is None else "work"
 
     def languages(self) -> list[ColumnElement[bool]]:
-        """Conditions on `items` for the languages that they work in."""
+        """Conditions on `items` for their working languages."""
         return [] if self.works_in is None else [items.c.language.in_(self.works_in)]
 
 
 class Assignment(Record):
-    """One item given to one person for one purpose.
+    """One item assigned to one person for one purpose.
 
     Attributes:
-        round: the attempt of an exam, the round of a batch; 0 for the first.
-        subject_id: the assignment that a review looks at, or None.
-        version: counts changes of the layer and the state, from 0.
-        layer: what was said so far.
-        suggestions: what was shown beforehand, or None.
-        message: the reviewer's, where it was sent back.
-        seconds: of work, as the page counted them, at most what passed on our clock.
-        created_at: when it was given.
-        opened_at: when it was first looked at.
-        submitted_at: when it was handed in last.
+        round: attempt of an exam, or round of a batch; 0 for the first.
+        subject_id: the assignment under review, or None.
+        version: number of changes of the layer and the state, from 0.
+        layer: the annotation so far.
+        suggestions: those that were shown, or None.
+        message: the reviewer's, if it was returned.
+        seconds: working time as counted by the page, at most the time that passed on our clock.
+        created_at: when it was assigned.
+        opened_at: when it was first opened.
+        submitted_at: when it was last submitted.
     """
 
     id: int
@@ -363,22 +363,22 @@ class Assignment(Record):
 
 
 class Event(Record):
-    """Something that happened; never changed afterwards.
+    """An event; it never changes.
 
     Attributes:
         id: in the order of the store.
-        event_id: given by whoever sent it.
-        person_id: who did it; None for a rule, or the command line.
+        event_id: from the sender.
+        person_id: the acting person; None for a rule, or the command line.
         kind: `save`, `submit`, `conflict`, `assigned`, `imported`, `invited` ...
-        base_version: the version that whoever sent it had seen.
-        version: the assignment's after it.
-        state: the assignment's after it.
-        layer: the layer that came with it, or None.
-        payload: what else there is to say.
-        digest: of what was sent, by which the same event is known again.
-        seconds: of work since the event before; `stated_seconds` of the payload, where more were stated than passed.
+        base_version: the version that the sender had.
+        version: the assignment's version after it.
+        state: the assignment's state after it.
+        layer: the layer of the event, or None.
+        payload: further content.
+        digest: of the request, to recognise repeated events.
+        seconds: working time since the last event; the payload has `stated_seconds` if the page reported too many.
         client_at: the sender's clock.
-        at: ours.
+        at: our clock.
     """
 
     id: int
@@ -400,16 +400,15 @@ class Event(Record):
 
 
 class NewEvent(StrictRecord):
-    """What somebody does to an assignment of theirs.
+    """What a person does to their assignment.
 
     Attributes:
-        event_id: 8 to 64 letters, digits and hyphens, made by the sender; the same again is the same event, not another
-            one.
-        kind: what is done.
-        base_version: the version that the sender has seen last.
-        layer: what is said now; None to leave it.
-        comment: to whom it concerns, such as a reviewer's reason to send back.
-        seconds: of work since the event before.
+        event_id: 8 to 64 letters, digits and hyphens, made by the sender; an event with the same id is a repetition.
+        kind: the action.
+        base_version: the last version that the sender received.
+        layer: the new layer; None for no change.
+        comment: for the other people involved, such as a reviewer's reason for a return.
+        seconds: working time since the last event.
         at: the sender's clock.
     """
 
@@ -422,21 +421,21 @@ class NewEvent(StrictRecord):
     at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse clocks that are out of all reason: their times cannot be told in UTC."""
+        """Reject extreme times, which cannot be converted to UTC."""
         if self.at is not None and not 1970 <= self.at.year <= 9000:
             raise ValueError("this is no time")
 
 
 class EventResult(Record):
-    """What became of an event: the assignment after it, and whether it was `repeated`: known already."""
+    """The assignment after an event, and whether the event was `repeated` (known already)."""
 
     version: int
     state: State
     repeated: bool
 
 
-# The tables. A column with a default stands last, and databases without it get it when they are opened. Any other
-# change needs another `VERSION`, and a step that brings databases of the one before to it.
+# The tables. A column with a default is last, and is added to databases without it when they are opened. Any other
+# change needs a new `VERSION`, and a migration from the previous one.
 
 
 VERSION = "0001"
@@ -446,7 +445,7 @@ _FORM = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 
 def now() -> datetime:
-    """The time, in UTC."""
+    """The current time, in UTC."""
     return datetime.now(UTC)
 
 
@@ -471,7 +470,7 @@ class _Json(TypeDecorator[Any]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:  # noqa: ARG002
-        """JSON in ASCII: PostgreSQL takes no null characters in texts, and no database half characters."""
+        """JSON in ASCII: PostgreSQL allows no null characters in texts, and no database allows lone surrogates."""
         return None if value is None else json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:  # noqa: ARG002
@@ -492,9 +491,9 @@ METADATA = MetaData()
 
 
 def _table(name: str, record: type[msgspec.Struct], *more: SchemaItem) -> Table:
-    """A table with a column for each field of a record, but for those that are computed: the truth values.
+    """A table with a column for each field of a record, except for the computed truth values.
 
-    Fields with a default come last, in their order: they were added to tables that people had.
+    Fields with a default come last, in their order: they were added to existing tables.
     """
     columns: list[Column[Any]] = []
     later: list[Column[Any]] = []
@@ -524,8 +523,8 @@ items = _table(
     "items",
     Item,
     *(Column("sample", _Json, nullable=False), Column("gold", _Json), Column("silver", _Json)),
-    Column("search", Text, nullable=False, server_default=""),  # id, question and response, folded
-    Column("prediction", _Json),  # of a detector, as `items.import_all` takes it
+    Column("search", Text, nullable=False, server_default=""),  # id, question and response, normalised
+    Column("prediction", _Json),  # of a detector, from `items.import_all`
     Index("item_key", "project_id", "key", unique=True),
     Index("items_by_role", "project_id", "role", "language", "position"),
 )
@@ -551,9 +550,9 @@ sessions = Table(
 
 
 def is_missing(project: Project) -> ColumnElement[bool]:
-    """Whether fewer people have an item of the work, or are through with it, than are to annotate it.
+    """Whether an item of the work has fewer people, or finished annotations, than it needs.
 
-    Of an item for all, one is enough: how many there are changes.
+    An item for all needs only one, because the number of people changes.
     """
     rows, work = assignments.c, project.entries.work
     mine = (rows.item_id == items.c.id, rows.purpose == Purpose.ANNOTATE, rows.state != State.WITHDRAWN)
@@ -563,15 +562,15 @@ def is_missing(project: Project) -> ColumnElement[bool]:
 
 
 class Step(NamedTuple):
-    """An event that figures count: who gave what to whom, and what became of it."""
+    """An event for statistics: assignments, and what became of them."""
 
     id: int
     kind: str
     item_id: int | None
-    by: int | None  # who did it
-    payload: dict[str, Any] | None  # of orders and priorities alone
-    annotation: int | None  # the assignment, or the one that it is a review of
-    person_id: int | None  # whose assignment it is
+    by: int | None  # acting person
+    payload: dict[str, Any] | None  # only of orders and priorities
+    annotation: int | None  # the assignment, or the one under review
+    person_id: int | None  # owner of the assignment
     purpose: Purpose | None
 
 
@@ -590,6 +589,6 @@ def steps_after(project_id: int, last: int) -> Select[Any]:
 
 
 versions = Table("alembic_version", METADATA, Column("version_num", String(32), primary_key=True))
-"""The `VERSION` that a database is of, in one row; called as Alembic calls it, which made the first ones."""
+"""The `VERSION` of a database, in one row; named like Alembic's table, which the first databases had."""
 TABLES = {table.name: table for table in (projects, batches, people, items, assignments, events)}
-"""Tables by name, each after those that it refers to; without `sessions`, which pass."""
+"""Tables by name, each after the tables that it references; without the temporary `sessions`."""

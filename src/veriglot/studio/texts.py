@@ -1,15 +1,16 @@
-"""Texts as the page shows them: items, guidelines as safe HTML, and the words of the interface.
+"""Texts for the page: items, guidelines as safe HTML, and the texts of the interface.
 
-Markup in Markdown is shown as text, nothing is loaded, links lead to the web.
+HTML in Markdown is shown as text, nothing is loaded, links lead to the web.
 
-Examples stand in a block of their own, one `label: text` a line, marked with the house's inline tags:
+Examples have a block of their own, one `label: text` per line, with Veriglot's inline tags:
 
     ```example de
     Evidence: Der Turm steht in Paris.
     Answer: Der Turm steht in <entity>Rom</entity>.
     ```
 
-The word after `example` is the language of the texts, and may be left out; `Source [de]: ...` is a line in another one.
+The word after `example` is the language of the texts, and is optional; `Source [de]: ...` is a line in another
+language.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ Direction = Literal["ltr", "rtl"]
 
 
 class EvidenceView(Record):
-    """A passage; `url` only where it is a web address."""
+    """A passage; `url` only if it is a web address."""
 
     id: str
     title: str | None
@@ -70,9 +71,9 @@ class EvidenceView(Record):
 
 
 class ItemView(Record):
-    """What is annotated: its texts, and where their words, sentences and facts lie.
+    """An item: its texts, and the ranges of words, sentences and units.
 
-    `units` are the ones to label, where the form has any; `original` is the sentence that was changed, in pairs.
+    `units` are to be labelled, if the form has any; `original` is the sentence before the edit, in pairs.
     """
 
     id: int
@@ -89,7 +90,7 @@ class ItemView(Record):
 
 
 class SharedWord(Record):
-    """A word of the response with the places of the evidence where it occurs too, the first of them."""
+    """A word of the response with its first occurrences in the evidence."""
 
     start: int
     end: int
@@ -97,12 +98,12 @@ class SharedWord(Record):
 
 
 class SharedView(Record):
-    """The words of the response that occur in the evidence too, in order."""
+    """The words of the response that also occur in the evidence, in order."""
 
     words: list[SharedWord]
 
 
-# Items as people see them. An item never changes after its import, so what is made of its texts is cached.
+# Items for the page. An item never changes after its import, so computed views are cached.
 
 
 _CACHED = 256  # items
@@ -118,18 +119,18 @@ def sample_of(studio: Studio, item_id: int) -> Sample:
 
 @lru_cache(_CACHED)
 def item_view(studio: Studio, item_id: int) -> msgspec.Raw:
-    """An item as the page shows it, encoded."""
+    """An item for the page, encoded."""
     return msgspec.Raw(msgspec.json.encode(_item_view(studio, item_id, sample_of(studio, item_id))))
 
 
 @lru_cache(_CACHED)
 def shared_words(studio: Studio, item_id: int) -> msgspec.Raw:
-    """The words of a response that its evidence holds too, as a `SharedView`, encoded."""
+    """The words of a response that also occur in its evidence, as an encoded `SharedView`."""
     return msgspec.Raw(msgspec.json.encode(_shared_words(sample_of(studio, item_id))))
 
 
 def direction(text: str, tag: str | None) -> Direction:
-    """The direction to lay out a text in: its language's, unless its letters run the other way."""
+    """The direction of a text: that of its language, unless its letters have the other one."""
     way = text_layout.direction(text, tag)
     return "ltr" if way == "auto" else way
 
@@ -160,7 +161,7 @@ def _item_view(studio: Studio, item_id: int, sample: Sample) -> ItemView:
 
 
 def _web_address(url: str | None) -> str | None:
-    """The address, where it is one of the web: a click on `javascript:` runs what a file brought."""
+    """The address, if it is a web address: a click on `javascript:` would run code from a file."""
     try:
         parts = urlsplit(url or "")
     except ValueError:
@@ -169,7 +170,7 @@ def _web_address(url: str | None) -> str | None:
 
 
 def _shared_words(sample: Sample) -> SharedView:
-    """The words of a response that occur in its evidence too, without regard to case, accents and such."""
+    """The words of a response that also occur in its evidence, ignoring case, accents and the like."""
     places: dict[str, list[Pointer]] = {}
     for passage in sample.evidence:
         for start, end in word_ranges(passage.text, passage.language or sample.language):
@@ -184,7 +185,7 @@ def _shared_words(sample: Sample) -> SharedView:
 # Guidelines.
 
 
-_LONGEST = 200_000  # characters; guidelines that nobody reads
+_LONGEST = 200_000  # characters; nobody reads longer guidelines
 _MARKED = re.compile(r"<([a-z][a-z0-9_]{0,63})>(.*?)</\1>", re.DOTALL)
 _LABELLED = re.compile(r"([^:：<>\[\]]{1,40})(?:\[([^\[\]]*)\])?\s*[:：]\s*(.*)", re.DOTALL)
 
@@ -192,9 +193,9 @@ _LABELLED = re.compile(r"([^:：<>\[\]]{1,40})(?:\[([^\[\]]*)\])?\s*[:：]\s*(.*
 def render(markdown: str) -> str:
     """Guidelines as HTML.
 
-    The elements are those of CommonMark, tables and struck text, without images and without any markup of the author's;
-    headings begin at the second level, since the page has one of its own. Marked places of examples are `mark` elements
-    with the type in `data-type` and as a visible word.
+    The elements are those of CommonMark, tables and strikethrough, without images and HTML of the author; headings
+    start at the second level, because the page has its own title. Marked spans of examples are `mark` elements with the
+    type in `data-type` and as a visible word.
     """
     if len(markdown) > _LONGEST:
         raise ValueError(f"guidelines have at most {_LONGEST:,} characters, but these have {len(markdown):,}")
@@ -233,7 +234,7 @@ def _link(_: RendererHTML, tokens: Sequence[Token], index: int, *_rest: Any) -> 
 
 
 def _cell(_: RendererHTML, tokens: Sequence[Token], index: int, *_rest: Any) -> str:
-    """Without the alignment, which is an inline style that the page's policy refuses."""
+    """Without the alignment, an inline style that the page's security policy forbids."""
     return f"<{tokens[index].tag}>"
 
 
@@ -259,7 +260,7 @@ def _example(content: str, language: str) -> str:
 
 
 def _marked(text: str) -> str:
-    """A text with its tags as `mark` elements; tags that have no other half are text."""
+    """A text with its tags as `mark` elements; unpaired tags stay text."""
     made, end = [], 0
     for match in _MARKED.finditer(text):
         made.append(escape(text[end : match.start()]))
@@ -269,18 +270,18 @@ def _marked(text: str) -> str:
     return "".join([*made, escape(text[end:])])
 
 
-# Which guidelines somebody reads: the project's own, else the ones that Veriglot ships for its taxonomy.
+# Choice of guidelines: the project's own, else Veriglot's for the taxonomy.
 #
-# Shipped ones are data files beside this one, `<taxonomy>.<language>.md`, in our own words after the papers: `fava`
-# after mFAVA (figure 8), `hat` after HAT (section 3.4), `support` after Kang et al. 2024 (section 5.1), `halluverse`
-# after HalluVerse25 (appendix B).
+# Veriglot's are data files beside this one, `<taxonomy>.<language>.md`, in our own words after the papers: `fava` after
+# mFAVA (figure 8), `hat` after HAT (section 3.4), `support` after Kang et al. 2024 (section 5.1), `halluverse` after
+# HalluVerse25 (appendix B).
 
 
 _FALLBACK = "en"
 
 
 class Guidelines(Record):
-    """Guidelines to read, as HTML that was made here from Markdown and holds no markup of its author's."""
+    """Guidelines as HTML, made here from Markdown, without HTML of the author."""
 
     language: str
     direction: Direction
@@ -288,10 +289,10 @@ class Guidelines(Record):
 
 
 def guidelines(project: Project, language: str) -> Guidelines:
-    """The guidelines of a project in a language, or in the nearest that there are.
+    """The guidelines of a project in a language, or in the closest available one.
 
-    The project's own come first: in the language, in its base language (`pt` for `pt-BR`), in English, in any. Only
-    where a project has none of its own are the shipped ones taken; where its taxonomy has none, a list of its types.
+    The project's own come first: in the language, in its base language (`pt` for `pt-BR`), in English, in any. If a
+    project has none, Veriglot's are used; if its taxonomy has none, a list of its types.
     """
     tag, markdown = _own(project, language) or _built_in(project, language) or (_FALLBACK, _listed(project))
     return Guidelines(tag, direction(markdown, tag), render(markdown))
@@ -318,7 +319,7 @@ def _built_in(project: Project, language: str) -> tuple[str, str] | None:
 
 
 def _listed(project: Project) -> str:
-    """The types or labels of a taxonomy of the project's own, with what they mean."""
+    """The types or labels of a project's taxonomy, with their meanings."""
     form = project.form
     choices = form.types or form.unit_labels or form.labels
     lines = [f"- **{choice.name}**: {choice.meaning}" for choice in choices]
@@ -326,7 +327,7 @@ def _listed(project: Project) -> str:
 
 
 def _tags(language: str) -> Iterator[str]:
-    """The tag, shorter and shorter, then English; only what can be a tag: it becomes a part of a file's name."""
+    """The tag, shortened step by step, then English; only valid tags, because a tag is part of a file name."""
     parts = [part for part in language.split("-") if part.isascii() and part.isalnum()]
     for length in range(len(parts), 0, -1):
         yield "-".join(parts[:length])
@@ -335,20 +336,20 @@ def _tags(language: str) -> Iterator[str]:
 
 @cache
 def _interface_words() -> dict[str, dict[str, str]]:
-    """Words by language; each language has English ones where it lacks its own."""
+    """Interface texts by language; missing texts are English."""
     folder = files("veriglot.studio") / "words"
     texts = {entry.name.removesuffix(".json"): json.loads(entry.read_text("utf-8")) for entry in folder.iterdir()}
     return {tag: texts[_FALLBACK] | own for tag, own in sorted(texts.items())}
 
 
 def interface_languages(project: Project) -> list[str]:
-    """Languages that people of a project may choose for the interface."""
+    """Interface languages that people of a project may choose."""
     chosen = project.entries.project.interface
     return [tag for tag in _interface_words() if not chosen or tag in chosen] or [_FALLBACK]
 
 
 def words_of(tag: str) -> tuple[str, dict[str, str]]:
-    """The words of a language, and the language that they are in: its own, its base language's, or English."""
+    """The texts for a language tag, and their language: its own, its base language, or English."""
     for candidate in (tag, tag.partition("-")[0]):
         if candidate in _interface_words():
             return candidate, _interface_words()[candidate]
@@ -359,7 +360,7 @@ router = Router()
 
 
 class WordsView(Record):
-    """The texts of the interface: those of the language, and English ones where it has none."""
+    """The texts of the interface in a language; missing ones are English."""
 
     language: str
     direction: Direction
@@ -369,7 +370,7 @@ class WordsView(Record):
 
 @router.call("GET", "/api/words/{language}")
 def words(request: Request, language: str) -> WordsView:
-    """The interface's words in a language; those that it lacks are English."""
+    """The texts of the interface in a language; missing ones are English."""
     tag, words = words_of(language)
     studios: Studios = request.app.state.studios
     offered = sorted({tag for studio in studios for tag in interface_languages(studio.project)})
@@ -378,5 +379,5 @@ def words(request: Request, language: str) -> WordsView:
 
 @router.call("GET", "/api/guidelines")
 def show_guidelines(caller: SignedIn, language: Tag = None) -> Guidelines:
-    """The guidelines of the project, in the language asked for where there are such."""
+    """The guidelines of the project, in the requested language if available."""
     return guidelines(caller.studio.project, language or caller.person.language or "en")

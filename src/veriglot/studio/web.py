@@ -1,10 +1,10 @@
-"""What every call shares: settings of the operator, the projects served, sessions and rate limits, JSON in and out.
+"""Shared by all endpoints: the operator's settings, served projects, sessions and rate limits, JSON in and out.
 
-Each project has a cookie of its own, so that one browser can be in several. It holds the project's slug, a random token
-of which the store keeps only the hash, the time, and our signature over all: what was not made here never reaches the
-database. A page names its project in `X-Project`; where none is named, it is the one that was joined last. The CSRF
-token is a signature of the session's token: our page is told of it by `/api/me` and sends it in a header, which another
-site can neither read nor set. Nothing about proxies, hosts or schemes is believed that the settings do not say.
+Each project has its own cookie, so that one browser can use several. It has the project's slug, a random token (the
+store has only its hash), the time, and our signature over all: forged cookies never reach the database. A page names
+its project in `X-Project`; without the header, it is the project joined last. The CSRF token is a signature of the
+session's token: our page gets it from `/api/me` and sends it in a header, which another site can neither read nor set.
+Information about proxies, hosts or schemes is trusted only if the settings say so.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ __all__ = [
 ]
 
 RATES: Mapping[str, str] = {
-    "join": "240/minute",  # by address: tries of links; a whole team may sit behind one
-    "stranger": "120/minute",  # by address: calls without a session that holds
+    "join": "240/minute",  # by address: attempts to open links; a whole team may share one address
+    "stranger": "120/minute",  # by address: calls without a valid session
     "call": "20/second",  # by session
     "write": "600/minute",  # by session
     "heavy": "30/minute",  # by session: figures and exports
@@ -98,8 +98,8 @@ class Settings(ServerSettings):
     """Settings of a studio's server.
 
     Attributes:
-        rates: how often what may be called, in the notation of `limits`; see `RATES`.
-        open_api: whether everybody may read `/api/openapi.json`, and not only leads.
+        rates: rate limits by kind of call, in the notation of `limits`; see `RATES`.
+        open_api: whether everybody may read `/api/openapi.json`, not only leads.
     """
 
     rates: Mapping[str, str] = field(default_factory=lambda: dict(RATES))
@@ -109,11 +109,11 @@ class Settings(ServerSettings):
 _VARIABLE = "VERIGLOT_STUDIO_SECRET"
 _SHORTEST_SECRET = 32
 _LINKS = "veriglot.studio.invitation"
-_PATIENCE = 5.0  # seconds that a change waits for another
+_PATIENCE = 5.0  # maximum seconds that a change waits for another
 
 
 class InvitationError(UsageError):
-    """A link that opens nothing.
+    """An invalid link.
 
     Attributes:
         reason: `forged`, `unknown`, `expired` or `revoked`.
@@ -135,7 +135,7 @@ def _secret_path(project: Project) -> FilePath:
 
 
 def _secret_of(project: Project) -> bytes:
-    """What links are signed with: from the environment, or a file beside the project's, made where there is none."""
+    """The secret that signs links: from the environment, or a file beside the project file, created if missing."""
     given = os.environ.get(_VARIABLE)
     if given is not None:
         if len(given) < _SHORTEST_SECRET:
@@ -155,7 +155,7 @@ def _secret_in(path: FilePath) -> bytes:
         with os.fdopen(descriptor, "w") as file:
             file.write(secrets.token_urlsafe(48) + "\n")
         try:
-            os.link(new, path)  # whole, or not at all; the first of two that make it wins
+            os.link(new, path)  # atomic; if two processes create it, the first wins
         except FileExistsError:
             pass
         finally:
@@ -166,7 +166,7 @@ def _secret_in(path: FilePath) -> bytes:
     return secret
 
 
-# The store remembers, as events, by which secret links were signed from when on, so that dead ones can be told.
+# The store records, as events, which secret signed which links, so that invalid links can be detected.
 
 
 _SIGNED = "signed_with"
@@ -177,13 +177,13 @@ def _fingerprint(secret: bytes) -> str:
 
 
 def _signers(tx: ReadTransaction, project_id: int) -> dict[str, str]:
-    """Public ids of people to the fingerprint that their link was signed with; an empty id is for the next link."""
+    """Public ids of people to the fingerprint of the secret of their link; the empty id is for the next link."""
     signers: dict[str, str] = {}
     for entry in tx.events(project_id, kind=(_SIGNED, "invited", "renewed")):
         payload = entry.payload or {}
         if entry.kind != _SIGNED:
             signers[payload["person"]] = signers.get("", "")
-        else:  # whoever was invited by older versions, which left no such event, has a link of the first one's
+        else:  # people invited by older versions have no such event: their links have the first secret
             signers = {**(signers if "" in signers else dict.fromkeys(signers, payload["by"])), "": payload["by"]}
     return signers
 
@@ -198,7 +198,7 @@ def _remember_signer(store: Store, project_id: int, secret: bytes) -> None:
 
 
 def dead_links(store: Store, project: Project) -> str:
-    """Whose links open nothing, since they were signed with another secret, and what to do; empty where all do."""
+    """People whose links are invalid because another secret signed them, and what to do; empty if there are none."""
     path, given = _secret_path(project), os.environ.get(_VARIABLE)
     secret = given.encode() if given is not None else path.read_bytes().strip() if path.is_file() else b""
     with store.reading() as tx:
@@ -219,13 +219,13 @@ def dead_links(store: Store, project: Project) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Studio:
-    """A project that is served; equal to itself alone, so that caches can go by it.
+    """A served project; compared by identity, so that it can be a cache key.
 
     Attributes:
-        project: its file, read.
-        store: where its work is kept; projects may share one.
+        project: its file, parsed.
+        store: its database; projects may share one.
         id: of its row in the store.
-        secret: that its links and cookies are signed with.
+        secret: signs its links and cookies.
     """
 
     project: Project
@@ -239,18 +239,18 @@ class Studio:
         return self.project.slug
 
     def signer(self, purpose: str) -> TimestampSigner:
-        """What signs texts for one purpose."""
+        """The signer of texts for one purpose."""
         return TimestampSigner(self.secret, salt=f"veriglot.studio.{purpose}", key_derivation="hmac")
 
     def link_token(self, key: str) -> str:
-        """What the link of a person holds: the slug and their key, signed."""
+        """The token in a person's link: the slug and their key, signed."""
         return str(URLSafeSerializer(self.secret, salt=_LINKS).dumps([self.slug, key]))
 
     def read_token(self, token: str) -> tuple[str, str]:
         """Slug and key of a link.
 
         Raises:
-            InvitationError: `forged`: it was not signed with this secret.
+            InvitationError: `forged`: not signed with this secret.
         """
         try:
             slug, key = URLSafeSerializer(self.secret, salt=_LINKS).loads(token)
@@ -289,7 +289,7 @@ class Studios:
 
     @contextmanager
     def changing(self, slug: str) -> Iterator[Studio]:
-        """The studio of a project as it is now, for whoever imports or changes settings: one at a time."""
+        """The current studio of a project, for an import or a change of settings: one at a time."""
         if not self._changing[slug].acquire(timeout=_PATIENCE):
             raise CallRefused(503, "unavailable", "An import is running.", "Try again when it has ended.")
         try:
@@ -298,7 +298,7 @@ class Studios:
             self._changing[slug].release()
 
     def change(self, studio: Studio, changes: Mapping[tuple[str, str], Any], *, by: int) -> Studio:
-        """The project with other settings (`changed_settings`), which is served from now on."""
+        """The project with other settings (`changed_settings`), served from now on."""
         with changed_settings(studio.project, changes) as project, studio.store.writing() as tx:
             if project.name != studio.project.name:
                 tx.update_project(studio.id, name=project.name)
@@ -310,32 +310,32 @@ class Studios:
         return iter(self.by_slug.values())
 
     def of_token(self, token: str) -> Studio:
-        """The project that an invitation leads to.
+        """The project of an invitation.
 
         Raises:
-            InvitationError: none; it was signed by nobody here.
+            InvitationError: none; no secret of this server signed it.
         """
         for studio in self:
             try:
                 slug, _ = studio.read_token(token)
             except InvitationError:
                 continue
-            if slug == studio.slug:  # several projects may share one secret from the environment
+            if slug == studio.slug:  # several projects may have the same secret from the environment
                 return studio
         raise InvitationError("forged")
 
     def check(self) -> None:
-        """Raise the database's error where a store does not answer, or has no room."""
+        """Raise the store's error if a database does not respond or has no space."""
         for store in self._stores.values():
             store.check()
 
     def close(self) -> None:
-        """Let go of the stores."""
+        """Close the stores."""
         for store in self._stores.values():
             store.close()
 
 
-# What went wrong, as JSON, never how the program looks inside.
+# Errors as JSON, without internal details.
 
 
 _LOG = logging.getLogger("veriglot.studio")
@@ -346,7 +346,7 @@ def error_response(error: Exception) -> Response:
     match error:
         case VeriglotError() if not isinstance(error, StoreError):
             return _expected_error(error)
-        case DataError():  # such as a null character, which PostgreSQL keeps in no text
+        case DataError():  # such as a null character, which PostgreSQL does not store in texts
             return error_json(422, "malformed", "This holds characters or numbers that cannot be kept.")
         case DiskFullError() | OSError(errno=errno.ENOSPC):
             return _internal_error(error, 507, "disk_full", "The disk of the server is full; nothing was changed.")
@@ -365,7 +365,7 @@ def error_response(error: Exception) -> Response:
 
 
 def _expected_error(error: VeriglotError) -> Response:
-    """An error that says in words for its reader what happened."""
+    """The answer to an error with a message for users."""
     message, remedy = error.message, error.remedy
     match error:
         case CallRefused():
@@ -389,7 +389,7 @@ def _internal_error(error: Exception, status: int, code: str, message: str) -> R
 
 
 def install_handlers(app: FastAPI) -> None:
-    """Answer every error of an app in this way."""
+    """Answer every error of an app like this."""
 
     def handle(request: Request, error: Exception) -> Response:
         response = error_response(error)
@@ -403,7 +403,7 @@ def install_handlers(app: FastAPI) -> None:
         app.add_exception_handler(kind, handle)
 
 
-# Who asks, and how often.
+# Authentication and rate limits.
 
 
 _COOKIE = "veriglot_session"
@@ -411,7 +411,7 @@ _COOKIE = "veriglot_session"
 
 @dataclass(frozen=True)
 class Caller:
-    """Somebody who is signed in: their project, who they are, the token of their session, and what they ask."""
+    """A signed-in caller: the project, the person, the session's token, and the request."""
 
     studio: Studio
     person: Person
@@ -420,21 +420,21 @@ class Caller:
 
     @property
     def csrf(self) -> str:
-        """What a write has to bring."""
+        """The token that a write must send."""
         return self.studio.signer("csrf").get_signature(self.token).decode()
 
     @property
     def reads_only(self) -> bool:
-        """Whether it is a script that asks."""
+        """Whether the caller is a script."""
         return _session(self.request) is None
 
     def count(self, kind: str) -> None:
-        """Count a call of their session; see `Rates.count`."""
+        """Count a call of this session; see `Rates.count`."""
         self.request.app.state.rates.count(kind, self.token)
 
 
 def client_address(request: Request) -> str:
-    """Where a request came from; behind a proxy that the settings trust, what that says."""
+    """The client's address; behind a trusted proxy, the address that the proxy reports."""
     return "-" if request.client is None else request.client.host
 
 
@@ -456,7 +456,7 @@ def _signed_in(request: Request) -> Caller:
 
 
 def _session(request: Request) -> tuple[Studio, str] | None:
-    """The project and the token of a cookie that was made here; of several projects', that of the page, or the newest.
+    """The project and token of a valid cookie; with cookies of several projects, that of the page, or the newest.
 
     A download cannot set a header: it names its project in the query.
     """
@@ -467,7 +467,7 @@ def _session(request: Request) -> tuple[Studio, str] | None:
 
 
 def _sessions(request: Request) -> Iterator[tuple[datetime, Studio, str]]:
-    """When it was made, project and token of each cookie that was made here."""
+    """Time, project and token of each valid cookie."""
     for studio in request.app.state.studios:
         cookie = request.cookies.get(_cookie(request, studio)["key"])
         try:
@@ -475,7 +475,7 @@ def _sessions(request: Request) -> Iterator[tuple[datetime, Studio, str]]:
         except (BadSignature, ValueError):
             continue
         slug, _, token = signed.decode().partition(".")
-        if slug == studio.slug:  # several projects may share one secret from the environment
+        if slug == studio.slug:  # several projects may have the same secret from the environment
             yield at, studio, token
 
 
@@ -491,7 +491,7 @@ def signed_in_studios(request: Request) -> list[Studio]:
 
 
 def _script(request: Request) -> tuple[Studio, str] | None:
-    """The project and the token of a script (`people.make_token`), which reads and never writes."""
+    """The project and token of a script (`people.make_token`), which has read access only."""
     scheme, _, value = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer":
         return None
@@ -508,7 +508,7 @@ def _script(request: Request) -> tuple[Studio, str] | None:
 
 
 def require_lead(request: Request) -> Caller:
-    """The lead who asks; for somebody else there is no such page, and nobody is refused."""
+    """The calling lead; others get "not found", so that they learn nothing."""
     return _lead(_signed_in(request))
 
 
@@ -518,7 +518,7 @@ def _lead(caller: Caller) -> Caller:
     return caller
 
 
-# What follows waits for nothing, so it is asynchronous: a thread less for each call.
+# The following functions do not block, so they are asynchronous, which saves a thread for each call.
 
 
 async def _signed_in_lead(caller: Annotated[Caller, Depends(_signed_in)]) -> Caller:
@@ -543,40 +543,40 @@ async def _lead_writer(request: Request, caller: Annotated[Caller, Depends(_sign
 
 
 SignedIn = Annotated[Caller, Depends(_signed_in)]
-"""Whoever reads: signed in."""
+"""A signed-in reader."""
 Lead = Annotated[Caller, Depends(_signed_in_lead)]
-"""A lead who reads; for others there is no such page."""
+"""A lead who reads; others get "not found"."""
 Writer = Annotated[Caller, Depends(_writer)]
-"""Whoever writes: signed in, from our page."""
+"""A signed-in writer, from our page."""
 LeadWriter = Annotated[Caller, Depends(_lead_writer)]
 """A lead who writes."""
 
 
 def set_cookie(request: Request, response: Response, studio: Studio, token: str) -> None:
-    """Put a session's cookie on an answer."""
+    """Set a session's cookie on an answer."""
     value = studio.signer("session").sign(f"{studio.slug}.{token}").decode()
     age = studio.project.entries.people.session_days * 86_400
     response.set_cookie(value=value, max_age=age, **_cookie(request, studio))
 
 
 def delete_cookie(request: Request, response: Response, studio: Studio) -> None:
-    """Take a project's cookie away."""
+    """Delete a project's cookie."""
     response.delete_cookie(**_cookie(request, studio))
 
 
 def _cookie(request: Request, studio: Studio) -> dict[str, Any]:
     settings: Settings = request.app.state.settings
     secure = request.url.scheme == "https" if settings.origin is None else settings.is_https
-    # Browsers hold `__Host-` to be from this host alone, over HTTPS.
+    # Browsers accept `__Host-` cookies only from exactly this host, over HTTPS.
     name = f"{'__Host-' if settings.is_https and not settings.path else ''}{_COOKIE}_{studio.slug}"
     return {"key": name, "path": settings.path or "/", "secure": secure, "httponly": True, "samesite": "lax"}
 
 
 class Rates:
-    """Counters of calls. A kind without a limit is not counted."""
+    """Rate limits. A kind without a limit is not counted."""
 
     def __init__(self, rates: Mapping[str, str]) -> None:
-        """Take limits by kind, in the notation of `limits`, such as `30/minute`."""
+        """Limits by kind, in the notation of `limits`, such as `30/minute`."""
         self._limits = {kind: parse(rate) for kind, rate in rates.items()}
         self._counter = SlidingWindowCounterRateLimiter(MemoryStorage())
 
@@ -584,7 +584,7 @@ class Rates:
         """Count a call.
 
         Raises:
-            CallRefused: it is one too many.
+            CallRefused: the limit is exceeded.
         """
         limit = self._limits.get(kind)
         if limit is not None and not self._counter.hit(limit, kind, caller):
@@ -594,7 +594,7 @@ class Rates:
             raise CallRefused(429, "too_often", message, f"Try again in {wait} s.", retry_after=wait)
 
 
-# JSON in and out: decoded strictly into records, encoded from them, and described in OpenAPI by the same records.
+# JSON in and out: strictly decoded into records, encoded from records, and described in OpenAPI by the same records.
 
 
 T = TypeVar("T")
@@ -604,7 +604,7 @@ _described: dict[str, Any] = {}
 
 
 class ConflictAnswer(Record):
-    """The answer to an event that came too late: what is there now. What was sent is kept in the history."""
+    """The answer to an event that came too late: the current state. The event stays in the history."""
 
     error: ErrorView
     version: int
@@ -613,16 +613,17 @@ class ConflictAnswer(Record):
 
 
 class Router(APIRouter):
-    """Calls of one part of the studio."""
+    """Endpoints of one part of the studio."""
 
     def call(self, method: str, path: str, *, answer: Any = None, pending: Any = None) -> Callable[[F], F]:
-        """Make a function a call: what it returns is answered as JSON, and a parameter that is a record is its body.
+        """Decorator: make a function an endpoint. Its result is sent as JSON, and a parameter that is a record is the
+        body.
 
         Args:
             method: of HTTP.
-            path: with the names of parameters in braces.
-            answer: the record that is answered, where the function returns a `Response`.
-            pending: the record that is answered with 202 as long as there is no other.
+            path: with parameter names in braces.
+            answer: the record of the answer, if the function returns a `Response`.
+            pending: the record that is sent with 202 while there is no answer yet.
         """
 
         def register(function: F) -> F:
@@ -661,12 +662,12 @@ class Router(APIRouter):
 
 
 def _body_reader(kind: type[T]) -> Callable[[Request], Any]:
-    """A dependency that reads a request's body; it has to be JSON, with the fields of the record and no others."""
+    """A dependency that reads a request's body: JSON with exactly the fields of the record."""
     decoder = msgspec.json.Decoder(kind)
 
     async def read(request: Request) -> T:
         media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if media != "application/json":  # which a form on another site cannot send
+        if media != "application/json":  # a form on another site cannot send this
             raise CallRefused(415, "malformed", "A body of type application/json is expected.")
         raw = await request.body()
         try:
@@ -690,18 +691,18 @@ def _schema(kind: Any) -> dict[str, Any]:
 
 
 def record_schemas() -> dict[str, Any]:
-    """The schemas of all records that calls named."""
+    """The schemas of all records of endpoints."""
     return dict(_described)
 
 
 Tag = Annotated[str | None, Query(max_length=64)]
-"""A language that a call asks for."""
+"""A language in a query."""
 Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
 """An id in a path."""
 V = TypeVar("V", bound=msgspec.Struct)
 
 
 def view(kind: type[V], row: Any, **more: Any) -> V:
-    """A record with the fields of a row that bear the same names, and `more`."""
+    """A record with the fields of the same names from a row, and `more`."""
     fields = (name for name in kind.__struct_fields__ if name not in more)
     return kind(**{name: getattr(row, name) for name in fields}, **more)

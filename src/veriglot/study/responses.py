@@ -19,7 +19,7 @@ from veriglot.records import Prediction, Sample, encode
 from veriglot.records.languages import UNDETERMINED, tag_of
 from veriglot.records.settings import Record
 from veriglot.signatures import digest, file_sha256
-from veriglot.storage.checkpoint import FailedRow, Progress, without_traces
+from veriglot.storage.checkpoint import FailedRow, Progress, without_side_files
 from veriglot.storage.files import open_whole, write_json, write_whole
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ R = TypeVar("R")
 
 def all_files(paths: Sequence[Path]) -> list[Path]:
     """The files, with folders replaced by the files in them, sorted by name, without output files of runs."""
-    return [file for path in paths for file in (without_traces(files_in(path)) if path.is_dir() else [path])]
+    return [file for path in paths for file in (without_side_files(files_in(path)) if path.is_dir() else [path])]
 
 
 def rows_of(
@@ -218,7 +218,7 @@ def respondent_of(config: Config, entry: ModelEntry) -> Respondent:
         model=_server_name(config, entry),
         revision=entry.revision,
         style=entry.prompt,
-        settings=entry.settings if entry.preset is None else entry.settings.over(preset(entry.preset)),
+        settings=entry.settings if entry.preset is None else entry.settings.with_defaults(preset(entry.preset)),
         completion=entry.completion,
     )
 

@@ -1,11 +1,11 @@
-"""For those who add a detector or a scorer: checks that it keeps to its contract, with or without a test runner.
+"""For authors of detectors and scorers: checks of the contract, with or without a test runner.
 
     from veriglot.testing import check_detector
 
     def test_the_contract_is_kept():
         check_detector(MyDetector)
 
-`python -m veriglot.testing NAME` does the same for what is installed; docs/plugins.md says what is checked.
+`python -m veriglot.testing NAME` does the same for an installed plug-in; docs/plugins.md lists the checks.
 """
 
 from __future__ import annotations
@@ -48,28 +48,28 @@ from veriglot.records.taxonomy import taxonomies
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    Breaches = Iterator[str]  # of the contract, each in a sentence
+    Breaches = Iterator[str]  # violations of the contract, one sentence each
 
 
 __all__ = ["ContractError", "check_detector", "check_scorer", "hostile_samples", "ordinary_samples"]
 
 
-_EMPTY = ("empty", "blank")  # ids of the hostile samples whose response says nothing
+_EMPTY = ("empty", "blank")  # ids of the hostile samples with an empty response
 _BARE = ("no evidence", "blank evidence")  # ids of those without evidence
 
 _FACT = "The mill was built in 1874 by Jonas Reed."
 _CLAIM = "The mill was built in 1901."
-_HALF = "\ud83d"  # of a surrogate pair: Python lets it stand in a text, UTF-8 cannot write it
+_HALF = "\ud83d"  # a lone surrogate: allowed in Python's texts, but UTF-8 cannot encode it
 
 
 def ordinary_samples() -> list[Sample]:
-    """Short answers, a summary and a translation in thirteen languages, most of them with something unsupported."""
+    """Short answers, a summary and a translation in thirteen languages, most of them with unsupported text."""
     lines = files(__package__).joinpath("samples.jsonl").read_bytes().splitlines()
     return [sample_from(decode_json(line)) for line in lines]
 
 
 def hostile_samples() -> list[Sample]:
-    """Samples that are empty, odd or huge. Each has to come back, scored or with a reason."""
+    """Samples that are empty, odd or huge. Each must be returned, scored or with a reason."""
     odd = packaged(__package__, "hostile.toml", dict[str, str])
     responses = {name: text.replace("HALF", _HALF) for name, text in odd.items()} | {
         "one long word": "mill" * 2000,
@@ -109,7 +109,7 @@ def _odd_fields() -> list[Sample]:
 
 
 def _difference(left: Any, other: Any, tolerance: float, path: str = "") -> str | None:
-    """Where two plain values differ, and how; None where they do not."""
+    """The first difference of two plain values; None if they are equal."""
     if isinstance(left, dict) and isinstance(other, dict):
         keys = sorted(left.keys() | other.keys())
         pairs = [(f"{path}.{key}" if path else key, left.get(key), other.get(key)) for key in keys]
@@ -129,7 +129,7 @@ def _difference(left: Any, other: Any, tolerance: float, path: str = "") -> str 
 
 
 def in_processes(subject: Any, method: str, samples: Sequence[Sample]) -> list[Any]:
-    """What two new processes say of each sample, in order."""
+    """The results of two new processes for each sample, in order."""
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
         return list(pool.map(partial(_one, subject, method), samples))
 
@@ -138,20 +138,20 @@ def _one(subject: Any, method: str, sample: Sample) -> Any:
     return getattr(subject, method)([sample])[0]
 
 
-# What the checks of a plug-in found.
+# Results of the checks of a plug-in.
 
 
-_SHOWN = 4  # breaches of one check
+_SHOWN = 4  # maximum breaches per check
 
 
 @dataclass(frozen=True)
 class Report:
-    """All that was checked."""
+    """The results of all checks."""
 
-    subject: str  # name and revision of the plug-in, or what was given where it could not be made
-    checks: tuple[str, ...]  # names of the checks that ran, in order
-    breaches: tuple[str, ...]  # what they found, each as the check's name, a colon and what was seen
-    samples: int  # how many ordinary samples it was given
+    subject: str  # name and revision of the plug-in, or the argument if it could not be created
+    checks: tuple[str, ...]  # names of the executed checks, in order
+    breaches: tuple[str, ...]  # violations, each as the check's name, a colon and a description
+    samples: int  # number of ordinary samples
     scored: int  # how many of these it scored
 
     def __str__(self) -> str:
@@ -168,10 +168,10 @@ class Report:
 
 
 class ContractError(AssertionError):
-    """A plug-in does not keep to its contract; the message lists how.
+    """A plug-in violates its contract; the message lists how.
 
     Attributes:
-        report: all that was checked.
+        report: the results of all checks.
     """
 
     def __init__(self, report: Report) -> None:
@@ -180,7 +180,7 @@ class ContractError(AssertionError):
 
 
 def _breaches(checks: Mapping[str, Callable[[], Breaches]]) -> Breaches:
-    """What every check yields; an exception is a breach of the check that it ended."""
+    """The breaches of all checks; an exception is a breach of the check in which it occurred."""
     for name, check in checks.items():
         try:
             yield from (f"{name}: {what}" for what in check())
@@ -189,21 +189,21 @@ def _breaches(checks: Mapping[str, Callable[[], Breaches]]) -> Breaches:
 
 
 def _describe(error: Exception) -> str:
-    """An exception and the line that it comes from."""
+    """An exception and the line that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
     location = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}{location}"
 
 
-_TWICE = 3  # samples that are given twice in one batch
+_TWICE = 3  # samples that occur twice in one batch
 
 
 class _Trial(ABC):
-    """One plug-in and what it says of the samples."""
+    """Checks of one plug-in, and its answers to the samples."""
 
-    protocol: Any  # what it has to have all of
-    answers: str  # what it gives, in messages
-    method: str  # that gives them
+    protocol: Any  # the required protocol
+    answers: str  # name of its results, in messages
+    method: str  # the method that returns them
 
     def __init__(
         self, load: Callable[..., Any], subject: Any, samples: list[Sample], tolerance: float, share: float
@@ -213,7 +213,7 @@ class _Trial(ABC):
         self.tolerance, self.share = tolerance, share
 
     def checks(self) -> dict[str, Callable[[], Breaches]]:
-        """Every check by its name, in order."""
+        """All checks by name, in order."""
         return {
             "description": self.description,
             self.answers: self.ordinary,
@@ -226,33 +226,33 @@ class _Trial(ABC):
 
     @abstractmethod
     def answer(self, sample: Sample, answer: Any) -> Breaches:
-        """What is wrong with one answer."""
+        """Breaches in one answer."""
 
     def ask(self, samples: Sequence[Sample], subject: Any = None) -> list[Any]:
-        """What the plug-in, or another of its kind, says of samples."""
-        batch = list(samples)  # a list of its own: what a plug-in does to it is told once, by `untouched`
+        """The answers of the plug-in, or of another instance, to samples."""
+        batch = list(samples)  # a copy: changes to it are reported only once, by `untouched`
         answers: list[Any] = getattr(self.subject if subject is None else subject, self.method)(batch)
         return answers
 
     @cached_property
     def ordinary_answers(self) -> list[Any]:
-        """What it says of all samples at once."""
+        """Its answers to all ordinary samples in one batch."""
         return self.ask(self.samples)
 
     @cached_property
     def hostile_answers(self) -> list[Any]:
-        """What it says of all hostile samples at once."""
+        """Its answers to all hostile samples in one batch."""
         return self.ask(hostile_samples())
 
     def scored(self) -> int:
-        """How many of the samples it scores; 0 where it raises, of which a check tells."""
+        """Number of scored samples; 0 if it raises, which another check reports."""
         try:
             return sum(answer.status is Status.SCORED for answer in self.ordinary_answers)
         except Exception:
             return 0
 
     def differences(self, answers: Sequence[Any], when: str, wanted: Sequence[Any] | None = None) -> Breaches:
-        """How answers to the same samples differ from those that are wanted: by default, `found`."""
+        """Differences between answers to the same samples and the wanted ones, by default the first answers."""
         wanted = self.ordinary_answers if wanted is None else wanted
         if len(wanted) != len(answers):
             yield f"{when}, there are {len(answers)} answers for {len(wanted)} samples"
@@ -276,7 +276,7 @@ class _Trial(ABC):
             yield f"an empty batch gives {empty!r}, and should give []"
 
     def ordinary(self) -> Breaches:
-        """Every answer to the ordinary samples, and whether there are enough to check anything."""
+        """Each answer to the ordinary samples, and whether there are enough scored ones."""
         yield from self.all_answers(self.samples, self.ordinary_answers)
         scored = self.scored()
         if scored <= self.share * len(self.samples):
@@ -287,11 +287,11 @@ class _Trial(ABC):
             yield f"only {scored} of {len(self.samples)} samples are scored, so little can be checked; the first: {why}"
 
     def hostile(self) -> Breaches:
-        """What it makes of hostile samples."""
+        """The answers to hostile samples."""
         yield from self.all_answers(hostile_samples(), self.hostile_answers)
 
     def all_answers(self, samples: Sequence[Sample], answers: Sequence[Any]) -> Breaches:
-        """What is wrong with the answers to a batch."""
+        """Breaches in the answers to a batch."""
         if len(answers) != len(samples):
             yield f"there are {len(answers)} {self.answers} for {len(samples)} samples"
             return
@@ -303,7 +303,7 @@ class _Trial(ABC):
                 yield f"sample {sample.id!r}: {what}"
 
     def batches(self) -> Breaches:
-        """One by one, in another order, and with samples twice, the answers are the same."""
+        """The answers are the same one by one, in another order, and with repeated samples."""
         yield from self.differences([answer for sample in self.samples for answer in self.ask([sample])], "one by one")
         order = list(range(len(self.samples)))
         random.Random(5).shuffle(order)  # noqa: S311  # the same order every time
@@ -315,7 +315,7 @@ class _Trial(ABC):
         yield from self.differences(getattr(self.subject, self.method)(tuple(self.samples)), "given as a tuple")
 
     def untouched(self) -> Breaches:
-        """Neither the batch nor its samples are changed."""
+        """The batch and its samples are not modified."""
         batch = list(self.samples)
         getattr(self.subject, self.method)(batch)
         if [id(sample) for sample in batch] != [id(sample) for sample in self.samples]:
@@ -324,19 +324,19 @@ class _Trial(ABC):
             yield "the samples are changed"
 
     def determinism(self) -> Breaches:
-        """Asked again, and made anew, it says the same."""
+        """The answers are the same in a second call, and from a new instance."""
         yield from self.differences(self.ask(self.samples), "asked again")
         yield from self.differences(self.ask(self.samples, self.load()), "made anew")
 
     def pickling(self) -> Breaches:
-        """It travels to another process."""
+        """It can be pickled for another process."""
         restored = pickle.loads(pickle.dumps(self.subject))  # noqa: S301  # our own bytes
         if restored.signature != self.subject.signature:
             yield "pickled, it has another signature"
         yield from self.differences(self.ask(self.samples, restored), "pickled")
 
     def processes(self) -> Breaches:
-        """New processes say the same."""
+        """New processes give the same answers."""
         wanted = [self.ask([sample])[0] for sample in self.samples]
         yield from self.differences(in_processes(self.subject, self.method, self.samples), "in new processes", wanted)
 
@@ -344,7 +344,7 @@ class _Trial(ABC):
 def _try_out(
     trial: type[_Trial], load: Callable[..., Any], samples: Sequence[Sample] | None, *, processes: bool, **options: Any
 ) -> Report:
-    """Make a plug-in, which has to have all of a protocol, run all checks of its kind, and report, or raise."""
+    """Create a plug-in that must have all of a protocol, run all checks of its kind, and report, or raise."""
     given = ordinary_samples() if samples is None else list(samples)
     try:
         subject = load()
@@ -375,26 +375,26 @@ def check_detector(
     scored: float = 0.0,
     processes: bool = False,
 ) -> Report:
-    """Put a detector through the contract of detectors; docs/plugins.md lists what is checked.
+    """Check a detector against the contract of detectors; docs/plugins.md lists the checks.
 
-    It runs under any test runner and without one. Everything is checked before the first breach is told.
+    It works with any test runner and without one. All checks run before the first breach is reported.
 
     Args:
-        load: the detector's class, or a function of the same keywords, `threshold` and `words`, such as
+        load: the detector's class, or a function with the same keywords, `threshold` and `words`, such as
             `functools.partial(load_detector, "mine")`.
-        samples: what to try it on beside the hostile samples; None for `ordinary_samples()`. Choose your own for a
-            detector of one language or one task.
-        tolerance: by how much a number may differ between batches; for networks that run batches, 1e-5.
+        samples: test samples besides the hostile ones; None for `ordinary_samples()`. Choose your own for a detector of
+            one language or one task.
+        tolerance: maximum difference of a number between batches; for networks that run batches, 1e-5.
         needs_evidence: whether a sample without evidence cannot be scored.
-        scored: more than this share of `samples` has to be scored, 0 to below 1; a detector that refuses everything
-            keeps to nothing.
-        processes: whether to try it in new processes too, which takes seconds. The class has to be importable there.
+        scored: more than this share of `samples` must be scored, 0 to below 1; otherwise a detector that refuses
+            everything would pass.
+        processes: whether to test it in new processes too, which takes seconds. The class must be importable there.
 
     Returns:
-        What was checked.
+        The results of all checks.
 
     Raises:
-        ContractError: the contract is broken; the message lists how.
+        ContractError: the contract is violated; the message lists how.
     """
     return _try_out(
         _DetectorTrial,
@@ -511,11 +511,11 @@ def _pointers(sample: Sample, pointers: Sequence[Pointer]) -> Breaches:
 
 
 def _unmarked(prediction: Prediction, threshold: float, tolerance: float) -> Breaches:
-    """Where words have confidences, spans hold exactly those from the threshold on."""
+    """If words have confidences, spans contain exactly those from the threshold on."""
     marked = _marked(prediction)
     for word in prediction.words or ():
         inside = marked.issuperset(range(word.start, word.end))
-        # confidences are rounded: at the threshold itself a rounded one says nothing
+        # confidences are rounded, so that a rounded one equal to the threshold is inconclusive
         if inside != (word.confidence >= threshold) and abs(word.confidence - threshold) > tolerance:
             where = "inside a span" if inside else "not inside a span"
             yield (
@@ -536,20 +536,20 @@ def check_scorer(
     scored: float = 0.0,
     processes: bool = False,
 ) -> Report:
-    """Put a scorer through the contract of scorers; docs/plugins.md lists what is checked.
+    """Check a scorer against the contract of scorers; docs/plugins.md lists the checks.
 
     Args:
         load: the scorer's class, or a function without arguments: `functools.partial(load_scorer, "mine", n=3)`.
-        samples: what to try it on beside the hostile samples; None for `ordinary_samples()`.
-        tolerance: by how much a number may differ between batches; for networks that run batches, 1e-5.
-        scored: more than this share of `samples` has to be scored, 0 to below 1.
-        processes: whether to try it in new processes too, which takes seconds.
+        samples: test samples besides the hostile ones; None for `ordinary_samples()`.
+        tolerance: maximum difference of a number between batches; for networks that run batches, 1e-5.
+        scored: more than this share of `samples` must be scored, 0 to below 1.
+        processes: whether to test it in new processes too, which takes seconds.
 
     Returns:
-        What was checked.
+        The results of all checks.
 
     Raises:
-        ContractError: the contract is broken; the message lists how.
+        ContractError: the contract is violated; the message lists how.
     """
     return _try_out(_ScorerTrial, load, samples, processes=processes, tolerance=tolerance, share=scored)
 
@@ -564,7 +564,7 @@ class _ScorerTrial(_Trial):
         if not isinstance(self.subject.direction, Direction):
             yield f"the direction is {self.subject.direction!r}, and should be a veriglot.records.Direction"
 
-    def answer(self, sample: Sample, score: Score) -> Breaches:  # noqa: ARG002  # scores point at nothing in it
+    def answer(self, sample: Sample, score: Score) -> Breaches:  # noqa: ARG002  # scores have no references to it
         if score.scorer != self.subject.name:
             yield f"the score names {score.scorer!r}, not {self.subject.name!r}"
         if score.signature != self.subject.signature:

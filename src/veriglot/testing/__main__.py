@@ -1,4 +1,4 @@
-"""`python -m veriglot.testing NAME`: put an installed detector or scorer through its contract."""
+"""`python -m veriglot.testing NAME`: check an installed detector or scorer against its contract."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print what was checked; 1 where the contract is broken, 2 where there is no such name."""
+    """Print the results; 1 if the contract is violated, 2 if there is no such name."""
     parser = argparse.ArgumentParser(prog="python -m veriglot.testing", description=__doc__)
     parser.add_argument("name", help="a name of a detector, or package.module:Class")
     parser.add_argument("--scorer", action="store_true", help="it is a scorer")

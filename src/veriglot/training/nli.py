@@ -26,13 +26,13 @@ from veriglot.encoders.e5 import NAME, E5File, transformers_folder
 from veriglot.errors import UsageError
 from veriglot.formats.reader import read_rows, readable_files
 from veriglot.hub.checkpoints import (
-    agree,
+    check_licence,
     checkpoint,
     device_for,
+    effective_max_length,
     hub_options,
     loading,
-    positions,
-    room_for,
+    max_positions,
     without_bars,
 )
 from veriglot.hub.registry import find
@@ -296,7 +296,7 @@ def _source(model: str) -> str:
 
 def _network(config: NLIConfig) -> tuple[Any, Any]:
     """The classifier before training, with frozen layers, and its tokenizer."""
-    agree(NAME if config.model == "reader" else config.model, accepted=config.accept_licence)
+    check_licence(NAME if config.model == "reader" else config.model, accepted=config.accept_licence)
     labels = LABELS[config.labels]
     names = {"id2label": dict(enumerate(labels)), "label2id": {name: number for number, name in enumerate(labels)}}
     source = _source(config.model)
@@ -307,7 +307,7 @@ def _network(config: NLIConfig) -> tuple[Any, Any]:
         network = transformers.AutoModelForSequenceClassification.from_pretrained(
             source, dtype=torch.float32, ignore_mismatched_sizes=True, **names, **options
         )
-    room_for(config.model, positions(tokenizer, network), config.max_length)
+    effective_max_length(config.model, max_positions(tokenizer, network), config.max_length)
     if config.frozen_layers is not None:
         body = network.base_model
         stack = max((part for part in body.modules() if isinstance(part, ModuleList)), key=len, default=ModuleList())

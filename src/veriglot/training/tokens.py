@@ -48,7 +48,7 @@ from veriglot.formats.base import Report
 from veriglot.formats.reader import read_rows
 from veriglot.hub.checkpoints import (
     HEADS,
-    agree,
+    check_licence,
     checkpoint,
     first_line,
     hub_options,
@@ -406,7 +406,7 @@ def _trainee(config: TokensConfig, labels: Sequence[str], written: InputFormat) 
         # On some CPUs bitsandbytes packs weights at the first evaluation, and then no gradient flows through them.
         if hasattr(module, "support_avx512bf16_for_cpu"):
             module.support_avx512bf16_for_cpu = False
-    loaded.room(written.max_length)
+    loaded.effective_max_length(written.max_length)
     if config.attention is not None and (config.attention == "causal") == is_bidirectional(network):
         raise UsageError(
             f"transformers cannot run {config.model!r} with {config.attention} attention.",
@@ -556,7 +556,7 @@ def _memory() -> int:
 
 def _material(config: TokensConfig, folder: Path) -> tuple[Material, InputFormat]:
     """The rows, and the input format that the checkpoint records."""
-    agree(config.model, accepted=config.accept_licence)
+    check_licence(config.model, accepted=config.accept_licence)
     source = checkpoint(config.model)
     options = hub_options(source)
     with loading("tokenizer", source):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from veriglot.errors import InputError, needing
+from veriglot.errors import InputError, requires_extra
 from veriglot.records import Record
 from veriglot.records.languages import get_language
 from veriglot.wikipedia.articles import Absent, Article, FilterChain, draw_rank, split_sections, table, wiki_url
@@ -72,7 +72,7 @@ def parse(wikitext: str, wiki: Wiki) -> tuple[str, tuple[str, ...], tuple[str, .
         Plain text with headings as `== Heading ==`; categories in order, without namespace and sort key;
         and names of templates without namespace, each once, in order, including those in arguments of others.
     """
-    with needing("Reading a dump", "wikipedia"):
+    with requires_extra("Reading a dump", "wikipedia"):
         import mwparserfromhell
     variants = table("codes")["variants"].get(wiki.language, ())
     code = mwparserfromhell.parse(_VARIANT_MARKUP.sub(lambda match: _variant(match[1], variants), wikitext))

@@ -9,7 +9,7 @@ import pytest
 from veriglot.errors import WeightsError
 from veriglot.hub import checkpoints
 from veriglot.hub.checkpoints import _ACCEPTED as ACCEPTED
-from veriglot.hub.checkpoints import agree, card_of
+from veriglot.hub.checkpoints import card_of, check_licence
 from veriglot.scorers.registry import load_scorer
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ def test_a_licence_that_forbids_something_has_to_be_accepted(
     monkeypatch.setattr(checkpoints, "_shown", set())
     monkeypatch.delenv(ACCEPTED, raising=False)
     with pytest.raises(WeightsError, match="accept_licence=true"):
-        agree("Unbabel/XCOMET-XL")
-    agree("Unbabel/XCOMET-XL", accepted=True)
+        check_licence("Unbabel/XCOMET-XL")
+    check_licence("Unbabel/XCOMET-XL", accepted=True)
     monkeypatch.setenv(ACCEPTED, "MIT, cc-by-nc-sa")
-    agree("Unbabel/XCOMET-XL")
-    agree("google/seahorse-large-q4")
-    agree("yfqiu-nlp/mFACT-en_XX")
+    check_licence("Unbabel/XCOMET-XL")
+    check_licence("google/seahorse-large-q4")
+    check_licence("yfqiu-nlp/mFACT-en_XX")
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 3  # each once
     assert "no commercial use" in said[0]
@@ -54,14 +54,14 @@ def test_the_licence_is_the_first_thing_that_is_asked_for(monkeypatch: pytest.Mo
 
 def test_the_card_in_a_folder_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(ACCEPTED, raising=False)
-    agree(tmp_path)  # no card: its owner's business
+    check_licence(tmp_path)  # no card: its owner's business
     card = tmp_path / "README.md"
     card.write_text("---\nlanguage: en\nlicense: cc-by-nc-4.0\n---\nlicense: mit\n", encoding="utf-8")
     with pytest.raises(WeightsError, match=r"cc-by-nc-4\.0"):
-        agree(tmp_path)
+        check_licence(tmp_path)
     card.write_text("---\nlicense: apache-2.0\n---\n", encoding="utf-8")
-    agree(tmp_path)
+    check_licence(tmp_path)
     cached = tmp_path / "models--Unbabel--XCOMET-XL" / "snapshots" / "0a1b"
     cached.mkdir(parents=True)
     with pytest.raises(WeightsError, match="CC-BY-NC-SA"):
-        agree(cached)
+        check_licence(cached)

@@ -10,7 +10,7 @@ import pytest
 from page_studio import TEXTS, units
 from studio_server import any_database
 
-from veriglot.studio.layers import Borders
+from veriglot.studio.layers import CharBoundaries
 from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def test_no_border_of_the_page_is_refused_by_the_server(page: Page) -> None:
       return given.map(([text, words]) => { const s = new m.Stops(new CodePoints(text), words);
         return [s.borders, s.list, words.map(([a, b]) => s.snap(a, b))]; })"""
     for (text, words), (borders, found, snapped) in zip(given, module(page, "stops.js", does, given), strict=True):
-        allowed = Borders.of(text)
+        allowed = CharBoundaries.of(text)
         assert not allowed.inside & set(borders), text
         assert (borders[0], borders[-1]) == (0, len(text))
         for start, end in [*found, *filter(None, snapped)]:

@@ -13,8 +13,8 @@ import torch
 import transformers
 
 from veriglot.datasets.translation.translators import Translation, TranslationRequest
-from veriglot.errors import UsageError, WeightsError, needing
-from veriglot.hub.checkpoints import load_pretrained, pad, positions
+from veriglot.errors import UsageError, WeightsError, requires_extra
+from veriglot.hub.checkpoints import load_pretrained, max_positions, pad
 from veriglot.records.languages import get_language, tag_of, translation_codes
 from veriglot.scorers.base import parse_codes
 from veriglot.signatures import checkpoint_revision, signature
@@ -220,7 +220,7 @@ class LocalTranslator(_SequenceTranslator):
         kind = transformers.AutoModelForSeq2SeqLM
         loaded = load_pretrained(kind, model, what="translation model", revision=revision, device=device, dtype=dtype)
         tokenizer, network = loaded.tokenizer, loaded.network
-        super().__init__(tokenizer, codes, prefix, positions(tokenizer, network), beams, batch)
+        super().__init__(tokenizer, codes, prefix, max_positions(tokenizer, network), beams, batch)
         self._device, self._network = loaded.device, network
         # mBART-25 gets the target as the start token of the decoder; all others as a forced first token.
         self._starts = network.config.model_type == "mbart" and "MBart50" not in type(tokenizer).__name__
@@ -292,7 +292,7 @@ class ConvertedTranslator(_SequenceTranslator):
         device: str = "auto",
         compute: str = "default",
     ) -> None:
-        with needing("The translator 'ct2'", "ct2"):
+        with requires_extra("The translator 'ct2'", "ct2"):
             import ctranslate2
         if not Path(model, "model.bin").is_file():
             raise WeightsError(

@@ -153,8 +153,8 @@ class _ModelOptions:
         except msgspec.ValidationError as error:
             raise UsageError(f"A generation setting cannot be used: {error}.") from error
         if self.preset is not None:
-            settings = settings.over(preset_settings(self.preset))
-        return settings.over(Settings(max_tokens=bound))
+            settings = settings.with_defaults(preset_settings(self.preset))
+        return settings.with_defaults(Settings(max_tokens=bound))
 
     def _temperature(self) -> float | None:
         if isinstance(self.temperature, str) or "temperature" in self.settings:

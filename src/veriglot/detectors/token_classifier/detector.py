@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from veriglot.detectors.token_classifier.networks import Attention, load_network
 from veriglot.encoders.base import fast_tokenizer
 from veriglot.errors import UnknownNameError, WeightsError
-from veriglot.hub.checkpoints import agree, in_batches, pad, positions
+from veriglot.hub.checkpoints import check_licence, in_batches, max_positions, pad
 from veriglot.judging.base import (
     BaseDetector,
     NotScored,
@@ -500,7 +500,7 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
             raise UnknownNameError("attention", str(attention), ("bidirectional", "causal"))
         self._pooling = pooling
         self._prompt_language = None if language is None else base_tag(language).lower()
-        agree(model, accepted=accept_licence)
+        check_licence(model, accepted=accept_licence)
         self._loaded, stated = load_network(
             model, attention=attention, four_bit=four_bit, revision=revision, device=device, dtype=dtype,
             trust_remote_code=trust_remote_code,
@@ -510,9 +510,11 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
         self._languages = _known(model, languages if languages is not None else stated.languages or None)
         max_length = max_length or stated.max_length
         tokenizer, self._network = self._loaded.tokenizer, self._loaded.network
-        self._room = self._loaded.room(max_length)
+        self._room = self._loaded.effective_max_length(max_length)
         if max_length is None and lettuce:
-            self._room = min(self._room, _LETTUCE_LENGTH) if positions(tokenizer, self._network) else _LETTUCE_LENGTH
+            self._room = (
+                min(self._room, _LETTUCE_LENGTH) if max_positions(tokenizer, self._network) else _LETTUCE_LENGTH
+            )
         self._tokens = PairTokenizer(fast_tokenizer(tokenizer, self._network.name_or_path))
         self._typed = "token_type_ids" in tokenizer.model_input_names
         self._padding = tokenizer.pad_token_id or 0

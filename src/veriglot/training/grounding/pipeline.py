@@ -20,7 +20,7 @@ import torch
 from veriglot.detectors.grounding.detector import FILES, Manifest, ScriptCalibration, response_features
 from veriglot.detectors.grounding.document import MEANING, Document, Lexicon
 from veriglot.detectors.grounding.features import FEATURES_VERSION, extract_features
-from veriglot.errors import InputError, WeightsError, needing
+from veriglot.errors import InputError, WeightsError, requires_extra
 from veriglot.hub.checkpoints import onnx_session
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import whole_folder, write_json
@@ -108,7 +108,7 @@ class Distilled:
 
 def vocabulary(texts: Iterable[tuple[str, str]]) -> list[str]:
     """Case-folded words to embed: the most frequent of each of the encoder's languages, and frequent training words."""
-    with needing("Distilling word vectors", "vectors"):
+    with requires_extra("Distilling word vectors", "vectors"):
         import wordfreq
     known = dict.fromkeys(
         fold(word)
@@ -127,7 +127,7 @@ def vocabulary(texts: Iterable[tuple[str, str]]) -> list[str]:
 
 def distil(vocabulary: list[str], encoder: Path) -> Distilled:
     """Embed a vocabulary."""
-    with needing("Distilling word vectors", "vectors"):
+    with requires_extra("Distilling word vectors", "vectors"):
         from onnxruntime_extensions import get_library_path
     session = onnx_session(str(encoder), operators=get_library_path())
     document = Document(vocabulary, None)

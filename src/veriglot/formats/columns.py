@@ -31,7 +31,6 @@ from veriglot.formats.base import (
     is_native,
     language_tag,
     messages_of,
-    pairs_in_name,
     plain_value,
     present,
 )  # fmt: skip
@@ -480,12 +479,13 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
             data["meta"][key] = value
     stated = {part: cell_text(flat.get(parts[part]), part) for part in _TEXTS if part in parts}
     language, source = (tag and (language_tag(tag) or tag) for tag in map(stated.get, ("language", "source_language")))
-    pairs = pairs_in_name(first_of(flat, _TABLE.objects["pair"], str) or "")
-    source_of_pair, target = next(iter(pairs), (None, None))
+    pair = first_of(flat, _TABLE.objects["pair"], str) if "language" not in reading.columns else None
+    halves = [language_tag(half) for half in (pair or "").split("-")]
+    source_of_pair, target = halves if len(halves) == 2 and all(halves) else (None, None)
     data |= {
         "id": stated.get("id") or id_,
         "question": stated.get("question"),
-        "language": language or target or reading.language,
+        "language": language or reading.language or target,
         "evidence": [{"language": source or source_of_pair} | passage for passage in _evidence(plan, flat)],
     }
     if stated.get("model"):

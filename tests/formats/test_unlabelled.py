@@ -310,3 +310,16 @@ def test_evidence_that_a_tool_left_empty_is_taken_from_its_other_key() -> None:
         assert sample.evidence_text == "Most z 1897 r."
     sample = read_row({**row, "context": ["a"], "retrieval_context": None}, columns={"evidence": "retrieval_context"})
     assert sample.evidence == ()
+
+
+@pytest.mark.parametrize("reference", ["tgt", "hyp"])
+@pytest.mark.parametrize(
+    "column", ["response", "prediction", "output", "answer", "summary", "generated_text", "claim", "mt"]
+)
+def test_a_short_name_for_a_translation_holds_no_response_beside_another_that_does(reference: str, column: str) -> None:
+    """The reference in `tgt` was judged, even beside a column `response`."""
+    row = {"src": "Most z 1897 r.", reference: "From 1897.", column: "From 1879."}
+    assert read_row(row).response == "From 1879."
+    del row[column]
+    assert read_row(row).response == "From 1897."
+    assert read_row({**row, "hyp": "From 1879.", "tgt": "From 1897."}).response == "From 1879."

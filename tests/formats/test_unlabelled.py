@@ -323,3 +323,22 @@ def test_a_short_name_for_a_translation_holds_no_response_beside_another_that_do
     del row[column]
     assert read_row(row).response == "From 1897."
     assert read_row({**row, "hyp": "From 1879.", "tgt": "From 1897."}).response == "From 1879."
+
+
+@pytest.mark.parametrize(
+    "name", ["outputs", "model_response", "final_answer", "llm_output", "generated_answer", "hypothesis", "antwort"]
+)
+def test_the_text_of_an_object_of_any_name_for_a_response_is_one(name: str) -> None:
+    asked = {"question": "Kiedy?", "context": "W 1897."}
+    for row in asked, {"inputs": asked}:
+        sample = read_row({**row, name: {"text": "W 1879."}})
+        assert (sample.question, sample.evidence_text, sample.response) == ("Kiedy?", "W 1897.", "W 1879.")
+
+
+@pytest.mark.parametrize(
+    "row", [{"output": {"text": "W 1879."}}, {"output": {"summary": "W 1879."}}, {"summary": "W 1879."}]
+)
+def test_the_text_of_an_input_is_the_evidence(row: dict[str, Any]) -> None:
+    """It was the question, and the row refused."""
+    sample = read_row({"input": {"text": "W 1897."}, **row})
+    assert (sample.question, sample.evidence_text, sample.response) == (None, "W 1897.", "W 1879.")

@@ -216,6 +216,8 @@ def _stated(stated: Iterable[tuple[str, str]], names: Collection[str]) -> Iterat
 def _name(key: str) -> str:
     """The normalized name of a column, or its path if that has a name; empty for a key of what holds no columns."""
     outer, _, inner = key.rpartition(".")
+    if inner == "text" and normalized(outer) in _TABLE.names["response"][0]:
+        return "response.text"
     if (path := ".".join(map(normalized, key.split(".")))) in _PATHS:
         return path
     return normalized(inner) if not outer or normalized(outer) in _TABLE.objects["holders"] else ""

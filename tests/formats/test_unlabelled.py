@@ -326,6 +326,30 @@ def test_a_short_name_for_a_translation_holds_no_response_beside_another_that_do
 
 
 @pytest.mark.parametrize(
+    ("row", "column", "nested"),
+    [
+        ({"evidence": "W 1897."}, "claim", {"answer": {"value": "REFUTED"}}),
+        ({"article": "W 1897."}, "summary", {"response": {"value": 3}}),
+        ({"article": "W 1897."}, "summary", {"prediction": {"value": 0.93}}),
+        ({"question": "Kiedy?", "context": "W 1897."}, "candidate", {"answer": {"value": "W 1897.", "aliases": []}}),
+    ],
+)
+def test_a_value_in_an_object_is_no_response_beside_a_column_that_holds_one(
+    row: dict[str, Any], column: str, nested: dict[str, Any]
+) -> None:
+    """The label or the gold answer in the object was judged."""
+    sample = read_row({**row, column: "W 1879.", **nested})
+    assert (sample.response, sample.evidence_text) == ("W 1879.", "W 1897.")
+
+
+def test_a_response_in_an_object_is_as_good_as_an_answer_beside_it() -> None:
+    row = {"question": "Kiedy?", "context": "W 1897.", "answer": "W 1897.", "response": {"text": "W 1879."}}
+    with pytest.raises(InputError, match=r"could be in answer or response\.text"):
+        read_row(row)
+    assert read_row({**row, "answer": None}, columns={"response": "response.text"}).response == "W 1879."
+
+
+@pytest.mark.parametrize(
     "name", ["outputs", "model_response", "final_answer", "llm_output", "generated_answer", "hypothesis", "antwort"]
 )
 def test_the_text_of_an_object_of_any_name_for_a_response_is_one(name: str) -> None:

@@ -366,3 +366,19 @@ def test_the_text_of_an_input_is_the_evidence(row: dict[str, Any]) -> None:
     """It was the question, and the row refused."""
     sample = read_row({"input": {"text": "W 1897."}, **row})
     assert (sample.question, sample.evidence_text, sample.response) == (None, "W 1897.", "W 1879.")
+
+
+@pytest.mark.parametrize(
+    "held",
+    [{"data": {"label": "x"}}, {"data": {"answer": "W 1897."}}, {"fields": {"answer": "W 1897."}},
+     {"request": {"context": "x"}}, {"data": {"context": "W 1897.", "source": "cnn"}}, {"sampled": True}],
+)  # fmt: skip
+def test_what_lies_beside_the_columns_of_a_row_changes_none_of_them(held: dict[str, Any]) -> None:
+    """Such rows were refused, lost their label, or had the evidence twice."""
+    row = {"question": "Kiedy?", "context": "W 1897.", "answer": "W 1879.", "label": "supported"}
+    plain, sample = read_row(row), read_row({**row, **held})
+    assert sample.meta == held
+    assert (sample.response, sample.evidence) == ("W 1879.", plain.evidence)
+    assert sample.annotations == plain.annotations != ()
+    both = read_row({"data": {**row, "label": "x"}, "label": "supported"})
+    assert (both.question, both.evidence, both.annotations) == ("Kiedy?", plain.evidence, plain.annotations)

@@ -249,11 +249,21 @@ def test_a_truth_in_the_language_of_the_spreadsheet_is_a_label(false: str, true:
 @pytest.mark.parametrize(
     ("column", "label", "unsupported"),
     [("is_hallucination", "nei", 0.0), ("is_hallucination", "JA", 1.0), ("is_supported", "Nei", 1.0),
-     ("is_supported", "NEI", 1.0), ("label", "NEI", 1.0), ("verdict", "not enough info", 1.0)],
+     ("is_supported", "NEI", 1.0), ("label", "NEI", 1.0), ("verdict", "not enough info", 1.0),
+     ("label", "nei", 1.0), ("verdict", "Nei", 1.0), ("hallucination", "NEI", 1.0)],
 )  # fmt: skip
 def test_norwegian_for_no_is_not_short_for_not_enough_info(column: str, label: str, unsupported: float) -> None:
     (layer,) = read_row({"context": "Broen er fra 1897.", "answer": "Fra 1879.", column: label}).annotations
     assert layer.ratings == {"unsupported": unsupported}
+
+
+@pytest.mark.parametrize("word", ["nei", "Nei", "NEI"])
+def test_rows_of_fever_may_be_short_for_not_enough_info(word: str, tmp_path: Path) -> None:
+    """The file was refused at its third line."""
+    row = {"evidence": "Broen er fra 1897.", "claim": "Fra 1879."}
+    path = _table(tmp_path / "a.csv", [{**row, "label": label} for label in ("supports", "refutes", word)])
+    labels = [row.annotations[0].ratings for row in read_rows(path, labelled=True) if isinstance(row, Sample)]
+    assert labels == [{"unsupported": 0.0}, {"unsupported": 1.0}, {"unsupported": 1.0}]
 
 
 def test_a_word_for_no_under_a_name_that_does_not_say_of_what_is_refused(tmp_path: Path) -> None:

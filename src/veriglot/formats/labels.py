@@ -86,12 +86,14 @@ def _unsupported(value: Any, part: str, column: str, evidence: Sequence[str] = (
     if word in EMPTY:
         return None
     of_1 = _SENSES.get(part, meaning_of_1(column))
-    known = word in {*words["true"], *words["false"]}
-    if known and of_1 is not None:
+    known, exact = word in {*words["true"], *words["false"]}, str(value).strip()
+    if known and of_1 is not None and exact != "NEI":
         return of_1 if word in words["true"] else 1 - of_1
     short = _TABLE["beside_premise"] if of_1 is None and "premise" in map(normalized, evidence) else {}
+    if word == "nei" and re.search("label|verdict", column.lower()):  # as rows of FEVER are written
+        exact = "NEI"
     for meaning, number in _SENSES.items():
-        if {normalized(word), str(value).strip()} & {*words[meaning], *short.get(meaning, ())}:
+        if {normalized(word), exact} & {*words[meaning], *short.get(meaning, ())}:
             return number
     if not known:
         raise UnclearLabelError(

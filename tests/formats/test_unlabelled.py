@@ -392,3 +392,14 @@ def test_what_lies_beside_the_columns_of_a_row_changes_none_of_them(held: dict[s
     assert sample.annotations == plain.annotations != ()
     both = read_row({"data": {**row, "label": "x"}, "label": "supported"})
     assert (both.question, both.evidence, both.annotations) == ("Kiedy?", plain.evidence, plain.annotations)
+
+
+@pytest.mark.parametrize(
+    "cells", [{"answer": "Fra 1879."}, {"response": "Fra 1879."}, {"claim": "Fra 1879.", "answer": ["x"]}]
+)
+def test_labels_of_rows_that_went_through_prodigy_count_without_an_acceptance(cells: dict[str, Any]) -> None:
+    row = {"context": "Broen er fra 1897.", "label": "supported", "_input_hash": 1}
+    columns = {"response": next(iter(cells))}
+    assert [layer.ratings for layer in read_row({**row, **cells}, columns=columns).annotations] == [
+        {"unsupported": 0.0}
+    ]

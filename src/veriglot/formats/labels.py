@@ -209,7 +209,7 @@ def annotation_of(
 ) -> tuple[Annotation, ...]:
     """What the columns of labels say, if they say anything of this row. Why none can is `unclear`."""
     before = reading.state.get("unclear")  # where some words are not known, none is used
-    prodigy = "_input_hash" in flat and flat.get("answer") != "accept"
+    prodigy = "_input_hash" in flat and str(flat.get("answer")) in {"reject", "ignore"}
     unclear += "who labelled did not accept them: leave such rows out" * prodigy
     if before or unclear:
         raise before or UnclearLabelError(unclear)

@@ -403,3 +403,13 @@ def test_labels_of_rows_that_went_through_prodigy_count_without_an_acceptance(ce
     assert [layer.ratings for layer in read_row({**row, **cells}, columns=columns).annotations] == [
         {"unsupported": 0.0}
     ]
+
+
+def test_the_name_of_a_source_is_not_taken_for_empty_evidence() -> None:
+    for empty in None, "":
+        sample = read_row({"src": empty, "source": "newstest2023", "mt": "Die Mühle."})
+        assert sample.evidence == ()
+        row = {"text": "Fra 1879.", "answer": "accept", "_input_hash": 1, "meta": {"source": "wiki_dump.txt"}}
+        assert read_row({**row, "context": empty}).evidence == ()
+    with pytest.raises(InputError, match="the response is missing"):
+        read_row(row)

@@ -470,7 +470,7 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
     flat = _flat(row, chain(*plan.parts.values()))
     parts = {part: columns[0] for part, columns in plan.parts.items()}
     response = cell_text(flat[parts["response"]], "response")
-    if response is None:
+    if response is None or ("_input_hash" in flat and response in {"accept", "reject", "ignore"}):  # Prodigy's answer
         _refuse_failed(row)
         raise InputError("the response is missing", field=parts["response"])
     used = {column for part, columns in plan.parts.items() if part not in {"start", "end"} for column in columns}
@@ -519,7 +519,8 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
 def _evidence(plan: _Plan, flat: Mapping[str, Any]) -> list[dict[str, Any]]:
     values = {column: plain_value(flat.get(column)) for column in plan.parts.get("evidence", ())}
     if plan.preset and not (plan.stated or any(values.values())):  # DeepEval writes null for one of its contexts
-        values = {column: flat.get(column) for column in plan.preset.columns["evidence"].split("|")}
+        others = plan.preset.columns["evidence"].split("|")
+        values = {column: flat.get(column) for column in others if _name(column) in _TABLE.names["evidence"][0]}
     if (response := plan.parts["response"][0]) in values:
         values[response] = messages_of(decoded_value(values[response]), "evidence") or values[response]
     passages = [

@@ -413,3 +413,18 @@ def test_the_name_of_a_source_is_not_taken_for_empty_evidence() -> None:
         assert read_row({**row, "context": empty}).evidence == ()
     with pytest.raises(InputError, match="the response is missing"):
         read_row(row)
+
+
+def test_a_key_counts_as_it_is_spelt_before_another_spelling() -> None:
+    """A key `Start` without a value hid `start`."""
+    row = {"response": "Fra 1879.", "evidence": [{"text": "Fra 1897.", "title": "T", "Title": None}]}
+    for span in (
+        {"start": 4, "end": 8, "Start": None},
+        {"Start": 4, "end": 8, "start": None},
+        {"start": 4, "end": 8, "Start": 0},
+    ):
+        sample = read_row({**row, "spans": [span]})
+        assert sample.annotations[0].spans == (Span(4, 8, "hallucination"),)
+        assert sample.evidence[0].title == "T"
+    (layer,) = read_row({**row, "spans": [(4, 8, "entity")]}).annotations
+    assert layer.spans == (Span(4, 8, "entity"),)

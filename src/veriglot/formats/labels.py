@@ -48,9 +48,10 @@ def normalized(name: str) -> str:
 
 def first_of(item: Any, keys: Iterable[str], kind: Any) -> Any:
     """The first value of that kind among these keys of an object, however it spells them; None where there is none."""
-    named = {normalized(str(key)): each for key, each in item.items()} if isinstance(item, Mapping) else {}
-    values = map(named.get, keys)
-    return next((value for value in values if isinstance(value, kind) and not isinstance(value, bool)), None)
+    given = item.items() if isinstance(item, Mapping) else ()
+    right = {key: each for key, each in given if isinstance(each, kind) and not isinstance(each, bool)}
+    named = {normalized(str(key)): each for key, each in right.items()} | right
+    return next((named[key] for key in keys if key in named), None)
 
 
 # One label for the whole response.
@@ -146,7 +147,7 @@ def _spans(
         edges = _edges(item, f"{column}[{index}]", response, reading)
         if edges is None:
             continue
-        name = str(item[2]) if isinstance(item, list) and item[2:] else first_of(item, known["type"], str) or ""
+        name = str(item[2]) if isinstance(item, list | tuple) and item[2:] else first_of(item, known["type"], str) or ""
         name = normalized(name)
         if re.search("conflict|contradict", name) and name != "contradictory":
             name = "contradicted"

@@ -220,8 +220,7 @@ def _name(key: str) -> str:
         return "response.text"
     if (path := ".".join(map(normalized, key.split(".")))) in _PATHS:
         return path
-    holders = ("", *_TABLE.objects["holders"], *_TABLE.objects["lesser_holders"])
-    return normalized(inner) if normalized(outer) in holders else ""
+    return normalized(inner) if not outer or normalized(outer) in _TABLE.objects["holders"] else ""
 
 
 def _of_preset(preset: Preset, part: str, names: Mapping[str, str]) -> str | None:
@@ -239,10 +238,8 @@ def _columns_of(part: str, names: Mapping[str, str], parts: Mapping[str, tuple[s
     names = {key: name for key, name in names.items() if key not in taken or name == "messages"}
     if part == "label" and any(parts.get(each) for each in ("supported", "unsupported")):
         return ()
-    own = {
-        key: names[key] for key in names if normalized(key.rpartition(".")[0]) not in _TABLE.objects["lesser_holders"]
-    }
-    if len(own) < len(names) and (columns := _columns_of(part, own, parts)):
+    own = {key: name for key, name in names.items() if not re.match(r"(?i)(data|fields|request)\.", key)}
+    if own != names and (columns := _columns_of(part, own, parts)):
         return columns
     for known in _TABLE.names.get(part, ()):
         columns = tuple(key for key, name in names.items() if re.sub(r"_?\d+$", "", name) in known)

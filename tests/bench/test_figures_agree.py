@@ -17,6 +17,7 @@ from veriglot.formats.reader import read
 from veriglot.metrics.estimate import Resampling
 from veriglot.metrics.measures import Items, described, draws
 from veriglot.metrics.scores import bin_of
+from veriglot.records import sample_from
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "samples.jsonl"
 
@@ -50,3 +51,9 @@ def test_responses_of_the_examples() -> None:
         ]
         assert np.mean(support) == pytest.approx(evaluation.figure("fact", "support", tag).value)
     assert checked > 20
+
+
+@pytest.mark.parametrize("query", [{"id": "q"}, ["q"], None])
+def test_a_query_that_is_no_name_hides_no_group(query: object) -> None:
+    meta = {"query": query, "group": "g"}
+    assert cluster_of(sample_from({"id": "a", "response": "x", "meta": meta})) == "group:g"

@@ -103,6 +103,17 @@ def test_utf16_is_read(tmp_path: Path, name: str) -> None:
     assert [row.response for row in found if isinstance(row, Sample)] == ["ŕäin", "𝄞"]
 
 
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.json", "rows.csv"])
+@pytest.mark.parametrize("end", [b"A", b"\x3d\xd8", b"\x3d\xd8A\0\n\0"])
+def test_damaged_utf16_is_a_bad_row(tmp_path: Path, name: str, end: bytes) -> None:
+    """It ended in a report of a fault in Veriglot."""
+    text = "id\tcontext\tanswer\n1\tx\ty\n" if name == "rows.csv" else '{"id":"1","response":"ŕäin"}\n'
+    found = rows(tmp_path / name, text.encode("utf-16") + end)
+    bad = found[-1]
+    assert isinstance(bad, FailedRow)
+    assert "this is not valid UTF-16" in bad.message
+
+
 def test_xml_is_refused_with_what_to_save(tmp_path: Path) -> None:
     data = b'<?xml version="1.0"?><tmx><body><tu><tuv xml:lang="en"><seg>a</seg></tuv></tu></body></tmx>'
     with pytest.raises(InputError, match=r"XML, such as TMX or XLIFF.*CSV, JSON lines or Parquet"):

@@ -63,3 +63,24 @@ def test_rows_of_wmt_state_both_languages_in_one_column(
     assert (sample.response, sample.evidence_text) == ("Brücke.", "Brúin opnaði.")
     assert (sample.evidence[0].language, sample.language) == languages
     assert sample.meta.get("lp") == pair.get("lp")
+
+
+@pytest.mark.parametrize(
+    ("pair", "languages"),
+    [("eng_Latn-deu_Latn", ("en", "de")), ("en-zh_TW", ("en", "zh-Hant")), ("en-sr_Latn_RS", ("en", "sr-Latn")),
+     ("pt_BR-en", ("pt", "en")), ("zh-TW-en", (None, None)), ("en-mas_KE", (None, None))],
+)  # fmt: skip
+def test_a_pair_of_languages_is_read_half_by_half(pair: str, languages: tuple[str | None, str | None]) -> None:
+    """Scripts and regions were taken for languages: `eng_Latn-deu_Latn` was a translation from Latin into Tswana."""
+    row = {"src": "Die Mühle.", "mt": "The mill.", "lp": pair}
+    sample = read_row(row)
+    assert (sample.evidence[0].language, sample.language) == languages
+    assert read_row(row, columns={"language": ""}).language is None
+    qa = {"question": "When?", "context": "In 1874.", "answer": "In 1901.", "langs": pair.partition("-")[0]}
+    assert read_row(qa).language is None
+
+
+def test_the_language_that_the_reader_is_told_wins_over_a_pair(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"src": "The mill.", "mt": "Die Mühle.", "lp": "en-nl"}\n', encoding="utf-8")
+    assert [sample.language for told in ("de", None) for sample in read(path, language=told)] == ["de", "nl"]

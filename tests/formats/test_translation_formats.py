@@ -96,6 +96,21 @@ def test_a_bad_byte_is_the_fault_of_its_own_line(tmp_path: Path) -> None:
     assert kinds(rows(path)) == ["sys-1", "bad 2", "sys-3"]
 
 
+def test_texts_in_utf_16_beside_labels_are_read(tmp_path: Path) -> None:
+    """They became rows full of NUL."""
+    path = parallel(tmp_path, "0 1\n1 0\n", "a mill\nold mill\n")
+    texts = {"target": "a mill\nold mill\n", "source": f"{GERMAN}\n{GERMAN}\n"}
+    for ending, text in texts.items():
+        (tmp_path / f"sys.{ending}").write_text(text, encoding="utf-16", newline="")
+    assert [(sample.response, sample.evidence_text) for sample in read(path)] == [
+        ("a mill", GERMAN),
+        ("old mill", GERMAN),
+    ]
+    (tmp_path / "sys.target").write_bytes("a mill\nold mill\n".encode("utf-16") + b"A")
+    with pytest.raises(InputError, match="not valid UTF-16"):
+        list(read(path))
+
+
 def test_texts_belong_to_labels_only_where_there_are_labels(tmp_path: Path) -> None:
     parallel(tmp_path, "0 0\n", "a mill\n")
     (tmp_path / "lone.source").write_text('{"id": "1", "response": "rain"}\n', encoding="utf-8")

@@ -249,11 +249,21 @@ def test_a_truth_in_the_language_of_the_spreadsheet_is_a_label(false: str, true:
 @pytest.mark.parametrize(
     ("column", "label", "unsupported"),
     [("is_hallucination", "nei", 0.0), ("is_hallucination", "JA", 1.0), ("is_supported", "Nei", 1.0),
-     ("is_supported", "NEI", 1.0), ("label", "NEI", 1.0), ("verdict", "not enough info", 1.0)],
+     ("is_supported", "NEI", 1.0), ("label", "NEI", 1.0), ("verdict", "not enough info", 1.0),
+     ("label", "nei", 1.0), ("verdict", "Nei", 1.0), ("hallucination", "NEI", 1.0)],
 )  # fmt: skip
 def test_norwegian_for_no_is_not_short_for_not_enough_info(column: str, label: str, unsupported: float) -> None:
     (layer,) = read_row({"context": "Broen er fra 1897.", "answer": "Fra 1879.", column: label}).annotations
     assert layer.ratings == {"unsupported": unsupported}
+
+
+@pytest.mark.parametrize("word", ["nei", "Nei", "NEI"])
+def test_rows_of_fever_may_be_short_for_not_enough_info(word: str, tmp_path: Path) -> None:
+    """The file was refused at its third line."""
+    row = {"evidence": "Broen er fra 1897.", "claim": "Fra 1879."}
+    path = _table(tmp_path / "a.csv", [{**row, "label": label} for label in ("supports", "refutes", word)])
+    labels = [row.annotations[0].ratings for row in read_rows(path, labelled=True) if isinstance(row, Sample)]
+    assert labels == [{"unsupported": 0.0}, {"unsupported": 1.0}, {"unsupported": 1.0}]
 
 
 def test_a_word_for_no_under_a_name_that_does_not_say_of_what_is_refused(tmp_path: Path) -> None:
@@ -310,3 +320,111 @@ def test_evidence_that_a_tool_left_empty_is_taken_from_its_other_key() -> None:
         assert sample.evidence_text == "Most z 1897 r."
     sample = read_row({**row, "context": ["a"], "retrieval_context": None}, columns={"evidence": "retrieval_context"})
     assert sample.evidence == ()
+
+
+@pytest.mark.parametrize("reference", ["tgt", "hyp"])
+@pytest.mark.parametrize(
+    "column", ["response", "prediction", "output", "answer", "summary", "generated_text", "claim", "mt"]
+)
+def test_a_short_name_for_a_translation_holds_no_response_beside_another_that_does(reference: str, column: str) -> None:
+    """The reference in `tgt` was judged, even beside a column `response`."""
+    row = {"src": "Most z 1897 r.", reference: "From 1897.", column: "From 1879."}
+    assert read_row(row).response == "From 1879."
+    del row[column]
+    assert read_row(row).response == "From 1897."
+    assert read_row({**row, "hyp": "From 1879.", "tgt": "From 1897."}).response == "From 1879."
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "nested"),
+    [
+        ({"evidence": "W 1897."}, "claim", {"answer": {"value": "REFUTED"}}),
+        ({"article": "W 1897."}, "summary", {"response": {"value": 3}}),
+        ({"article": "W 1897."}, "summary", {"prediction": {"value": 0.93}}),
+        ({"question": "Kiedy?", "context": "W 1897."}, "candidate", {"answer": {"value": "W 1897.", "aliases": []}}),
+    ],
+)
+def test_a_value_in_an_object_is_no_response_beside_a_column_that_holds_one(
+    row: dict[str, Any], column: str, nested: dict[str, Any]
+) -> None:
+    """The label or the gold answer in the object was judged."""
+    sample = read_row({**row, column: "W 1879.", **nested})
+    assert (sample.response, sample.evidence_text) == ("W 1879.", "W 1897.")
+
+
+def test_a_response_in_an_object_is_as_good_as_an_answer_beside_it() -> None:
+    row = {"question": "Kiedy?", "context": "W 1897.", "answer": "W 1897.", "response": {"text": "W 1879."}}
+    with pytest.raises(InputError, match=r"could be in answer or response\.text"):
+        read_row(row)
+    assert read_row({**row, "answer": None}, columns={"response": "response.text"}).response == "W 1879."
+
+
+@pytest.mark.parametrize(
+    "name", ["outputs", "model_response", "final_answer", "llm_output", "generated_answer", "hypothesis", "antwort"]
+)
+def test_the_text_of_an_object_of_any_name_for_a_response_is_one(name: str) -> None:
+    asked = {"question": "Kiedy?", "context": "W 1897."}
+    for row in asked, {"inputs": asked}:
+        sample = read_row({**row, name: {"text": "W 1879."}})
+        assert (sample.question, sample.evidence_text, sample.response) == ("Kiedy?", "W 1897.", "W 1879.")
+
+
+@pytest.mark.parametrize(
+    "row", [{"output": {"text": "W 1879."}}, {"output": {"summary": "W 1879."}}, {"summary": "W 1879."}]
+)
+def test_the_text_of_an_input_is_the_evidence(row: dict[str, Any]) -> None:
+    """It was the question, and the row refused."""
+    sample = read_row({"input": {"text": "W 1897."}, **row})
+    assert (sample.question, sample.evidence_text, sample.response) == (None, "W 1897.", "W 1879.")
+
+
+@pytest.mark.parametrize(
+    "held",
+    [{"data": {"label": "x"}}, {"data": {"answer": "W 1897."}}, {"fields": {"answer": "W 1897."}},
+     {"request": {"context": "x"}}, {"data": {"context": "W 1897.", "source": "cnn"}}, {"sampled": True}],
+)  # fmt: skip
+def test_what_lies_beside_the_columns_of_a_row_changes_none_of_them(held: dict[str, Any]) -> None:
+    """Such rows were refused, lost their label, or had the evidence twice."""
+    row = {"question": "Kiedy?", "context": "W 1897.", "answer": "W 1879.", "label": "supported"}
+    plain, sample = read_row(row), read_row({**row, **held})
+    assert sample.meta == held
+    assert (sample.response, sample.evidence) == ("W 1879.", plain.evidence)
+    assert sample.annotations == plain.annotations != ()
+    both = read_row({"data": {**row, "label": "x"}, "label": "supported"})
+    assert (both.question, both.evidence, both.annotations) == ("Kiedy?", plain.evidence, plain.annotations)
+
+
+@pytest.mark.parametrize(
+    "cells", [{"answer": "Fra 1879."}, {"response": "Fra 1879."}, {"claim": "Fra 1879.", "answer": ["x"]}]
+)
+def test_labels_of_rows_that_went_through_prodigy_count_without_an_acceptance(cells: dict[str, Any]) -> None:
+    row = {"context": "Broen er fra 1897.", "label": "supported", "_input_hash": 1}
+    columns = {"response": next(iter(cells))}
+    assert [layer.ratings for layer in read_row({**row, **cells}, columns=columns).annotations] == [
+        {"unsupported": 0.0}
+    ]
+
+
+def test_the_name_of_a_source_is_not_taken_for_empty_evidence() -> None:
+    for empty in None, "":
+        sample = read_row({"src": empty, "source": "newstest2023", "mt": "Die Mühle."})
+        assert sample.evidence == ()
+        row = {"text": "Fra 1879.", "answer": "accept", "_input_hash": 1, "meta": {"source": "wiki_dump.txt"}}
+        assert read_row({**row, "context": empty}).evidence == ()
+    with pytest.raises(InputError, match="the response is missing"):
+        read_row(row)
+
+
+def test_a_key_counts_as_it_is_spelt_before_another_spelling() -> None:
+    """A key `Start` without a value hid `start`."""
+    row = {"response": "Fra 1879.", "evidence": [{"text": "Fra 1897.", "title": "T", "Title": None}]}
+    for span in (
+        {"start": 4, "end": 8, "Start": None},
+        {"Start": 4, "end": 8, "start": None},
+        {"start": 4, "end": 8, "Start": 0},
+    ):
+        sample = read_row({**row, "spans": [span]})
+        assert sample.annotations[0].spans == (Span(4, 8, "hallucination"),)
+        assert sample.evidence[0].title == "T"
+    (layer,) = read_row({**row, "spans": [(4, 8, "entity")]}).annotations
+    assert layer.spans == (Span(4, 8, "entity"),)

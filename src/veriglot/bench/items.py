@@ -72,8 +72,9 @@ def tag_of(name: str | None) -> str:
 
 def cluster_of(sample: Sample) -> str:
     """The cluster for resampling: the query or group that the source names, as in rates, or else the text."""
-    group = sample.meta.get("query", sample.meta.get("group"))
-    return f"group:{group}" if isinstance(group, str | int) else digest([sample.response])[:16]
+    named = map(sample.meta.get, ("query", "group"))
+    group = next((each for each in named if isinstance(each, str | int)), None)
+    return digest([sample.response])[:16] if group is None else f"group:{group}"
 
 
 _KINDS = {"contradicted", "unverified"}

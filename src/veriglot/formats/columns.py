@@ -31,7 +31,6 @@ from veriglot.formats.base import (
     is_native,
     language_tag,
     messages_of,
-    pairs_in_name,
     plain_value,
     present,
 )  # fmt: skip
@@ -217,6 +216,8 @@ def _stated(stated: Iterable[tuple[str, str]], names: Collection[str]) -> Iterat
 def _name(key: str) -> str:
     """The normalized name of a column, or its path if that has a name; empty for a key of what holds no columns."""
     outer, _, inner = key.rpartition(".")
+    if inner == "text" and normalized(outer) in _TABLE.names["response"][0]:
+        return "response.text"
     if (path := ".".join(map(normalized, key.split(".")))) in _PATHS:
         return path
     return normalized(inner) if not outer or normalized(outer) in _TABLE.objects["holders"] else ""
@@ -237,6 +238,9 @@ def _columns_of(part: str, names: Mapping[str, str], parts: Mapping[str, tuple[s
     names = {key: name for key, name in names.items() if key not in taken or name == "messages"}
     if part == "label" and any(parts.get(each) for each in ("supported", "unsupported")):
         return ()
+    own = {key: name for key, name in names.items() if not re.match(r"(?i)(data|fields|request)\.", key)}
+    if own != names and (columns := _columns_of(part, own, parts)):
+        return columns
     for known in _TABLE.names.get(part, ()):
         columns = tuple(key for key, name in names.items() if re.sub(r"_?\d+$", "", name) in known)
         exact = [key for key in columns if names[key] == known[0]]
@@ -463,7 +467,7 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
     flat = _flat(row, chain(*plan.parts.values()))
     parts = {part: columns[0] for part, columns in plan.parts.items()}
     response = cell_text(flat[parts["response"]], "response")
-    if response is None:
+    if response is None or ("_input_hash" in flat and response in {"accept", "reject", "ignore"}):  # Prodigy's answer
         _refuse_failed(row)
         raise InputError("the response is missing", field=parts["response"])
     used = {column for part, columns in plan.parts.items() if part not in {"start", "end"} for column in columns}
@@ -480,12 +484,13 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
             data["meta"][key] = value
     stated = {part: cell_text(flat.get(parts[part]), part) for part in _TEXTS if part in parts}
     language, source = (tag and (language_tag(tag) or tag) for tag in map(stated.get, ("language", "source_language")))
-    pairs = pairs_in_name(first_of(flat, _TABLE.objects["pair"], str) or "")
-    source_of_pair, target = next(iter(pairs), (None, None))
+    pair = first_of(flat, _TABLE.objects["pair"], str) if "language" not in reading.columns else None
+    halves = [language_tag(half) for half in (pair or "").split("-")]
+    source_of_pair, target = halves if len(halves) == 2 and all(halves) else (None, None)
     data |= {
         "id": stated.get("id") or id_,
         "question": stated.get("question"),
-        "language": language or target or reading.language,
+        "language": language or reading.language or target,
         "evidence": [{"language": source or source_of_pair} | passage for passage in _evidence(plan, flat)],
     }
     if stated.get("model"):
@@ -511,7 +516,8 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
 def _evidence(plan: _Plan, flat: Mapping[str, Any]) -> list[dict[str, Any]]:
     values = {column: plain_value(flat.get(column)) for column in plan.parts.get("evidence", ())}
     if plan.preset and not (plan.stated or any(values.values())):  # DeepEval writes null for one of its contexts
-        values = {column: flat.get(column) for column in plan.preset.columns["evidence"].split("|")}
+        others = plan.preset.columns["evidence"].split("|")
+        values = {column: flat.get(column) for column in others if _name(column) in _TABLE.names["evidence"][0]}
     if (response := plan.parts["response"][0]) in values:
         values[response] = messages_of(decoded_value(values[response]), "evidence") or values[response]
     passages = [

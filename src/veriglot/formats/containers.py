@@ -449,7 +449,10 @@ class _Recoded(io.TextIOWrapper):
     """A text stream in another encoding with lines as UTF-8; invalid bytes stay, so that their lines are refused."""
 
     def readline(self, size: int = -1, /) -> bytes:  # type: ignore[override]
-        return super().readline(size).encode("utf-8", "surrogateescape")
+        try:
+            return super().readline(size).encode("utf-8", "surrogateescape")
+        except UnicodeDecodeError as error:
+            raise InputError(f"this is not valid UTF-16: {error.reason}", "Save it as UTF-8.") from error
 
 
 class _Unpacked(gzip.GzipFile):

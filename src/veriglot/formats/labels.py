@@ -48,9 +48,10 @@ def normalized(name: str) -> str:
 
 def first_of(item: Any, keys: Iterable[str], kind: Any) -> Any:
     """The first value of that kind among these keys of an object, however it spells them; None where there is none."""
-    named = {normalized(str(key)): each for key, each in item.items()} if isinstance(item, Mapping) else {}
-    values = map(named.get, keys)
-    return next((value for value in values if isinstance(value, kind) and not isinstance(value, bool)), None)
+    given = item.items() if isinstance(item, Mapping) else ()
+    right = {key: each for key, each in given if isinstance(each, kind) and not isinstance(each, bool)}
+    named = {normalized(str(key)): each for key, each in right.items()} | right
+    return next((named[key] for key in keys if key in named), None)
 
 
 # One label for the whole response.
@@ -86,12 +87,14 @@ def _unsupported(value: Any, part: str, column: str, evidence: Sequence[str] = (
     if word in EMPTY:
         return None
     of_1 = _SENSES.get(part, meaning_of_1(column))
-    known = word in {*words["true"], *words["false"]}
-    if known and of_1 is not None:
+    known, exact = word in {*words["true"], *words["false"]}, str(value).strip()
+    if known and of_1 is not None and exact != "NEI":
         return of_1 if word in words["true"] else 1 - of_1
     short = _TABLE["beside_premise"] if of_1 is None and "premise" in map(normalized, evidence) else {}
+    if word == "nei" and re.search("label|verdict", column.lower()):  # as rows of FEVER are written
+        exact = "NEI"
     for meaning, number in _SENSES.items():
-        if {normalized(word), str(value).strip()} & {*words[meaning], *short.get(meaning, ())}:
+        if {normalized(word), exact} & {*words[meaning], *short.get(meaning, ())}:
             return number
     if not known:
         raise UnclearLabelError(
@@ -144,7 +147,7 @@ def _spans(
         edges = _edges(item, f"{column}[{index}]", response, reading)
         if edges is None:
             continue
-        name = str(item[2]) if isinstance(item, list) and item[2:] else first_of(item, known["type"], str) or ""
+        name = str(item[2]) if isinstance(item, list | tuple) and item[2:] else first_of(item, known["type"], str) or ""
         name = normalized(name)
         if re.search("conflict|contradict", name) and name != "contradictory":
             name = "contradicted"
@@ -207,7 +210,7 @@ def annotation_of(
 ) -> tuple[Annotation, ...]:
     """What the columns of labels say, if they say anything of this row. Why none can is `unclear`."""
     before = reading.state.get("unclear")  # where some words are not known, none is used
-    prodigy = "_input_hash" in flat and flat.get("answer") != "accept"
+    prodigy = "_input_hash" in flat and str(flat.get("answer")) in {"reject", "ignore"}
     unclear += "who labelled did not accept them: leave such rows out" * prodigy
     if before or unclear:
         raise before or UnclearLabelError(unclear)

@@ -23,7 +23,7 @@ from veriglot.formats.base import (
     optional,
     spanned_annotation,
 )
-from veriglot.formats.containers import Head, Record, Records
+from veriglot.formats.containers import Head, Record, Records, Source
 from veriglot.formats.tags import in_order, marked_ranges, with_tags
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit, decode_text
 from veriglot.storage.checkpoint import FailedRow
@@ -595,14 +595,17 @@ def _line(lines: list[bytes] | None, number: int) -> str | None:
 
 def _texts(reading: Reading) -> dict[str, list[bytes] | None]:
     """The lines of the files beside the labels; None for a file that is absent."""
-    stem, endings = reading.source.stem, (".target", ".source", ".ref")
+    stem = reading.source.stem
     return reading.once(
-        "texts",
-        lambda: {
-            ending: re.findall(rb".*\n|.+", file.read_bytes()) if (file := reading.beside(stem + ending)) else None
-            for ending in endings
-        },
+        "texts", lambda: {end: _lines(reading.beside(stem + end)) for end in (".target", ".source", ".ref")}
     )
+
+
+def _lines(file: Path | None) -> list[bytes] | None:
+    if file is None:
+        return None
+    with Source(file).open() as stream:
+        return list(iter(stream.readline, b""))
 
 
 def _first_texts(reading: Reading) -> Iterator[tuple[str, str]]:

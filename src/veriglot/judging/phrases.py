@@ -106,7 +106,9 @@ class Patterns:
         self._clitics = f"(?:{'|'.join(map(re.escape, wording.clitics.split()))})*" if wording.clitics else ""
         source, according = (self._any_of(self._listed(words)) for words in (wording.source, wording.according))
         # a source with its number, before a comma or "according to"; of a law's articles the number tells
-        numbered = rf"(?!art|стат|член|član|člán){source}\s*\d{{1,2}}(?:(?=\s*,\D)|[\s']*(?:\S{{1,4}}\s)?{according})"
+        article = r"art|стат|член|član|člán|अनुच्छेद|অনুচ্ছেদ|άρθρ|\S{0,3}ماد|cikk|სტატი|параграф"
+        particle = r"\s*(?:'\w{1,3}\s|(?:에|-ის|के|की|এর)\s)?"
+        numbered = rf"(?!{article}){source}\s*\d{{1,2}}(?:(?=\s*,\D)|{particle}\s*{according})"
         words = self._listed(wording.source, wording.info, wording.lead, wording.fill, wording.intro)
         every = self._any_of([numbered, *words])
         self.run = re.compile(rf"{self._before}(?:{every}[{_SOFT}]*)+", re.MULTILINE)
@@ -219,8 +221,9 @@ class Patterns:
     def cites(self, inside: str) -> bool:
         """Whether what stands in brackets is "Document 1", "see the text" and the like; "300 pages" is a claim."""
         source = self.source.search(inside)
-        counted = source and re.search(r"(?<![第\d])\d+(?![\d.번-])", inside[: source.start()])
-        return bool(source and not counted and _NOTHING.fullmatch(self.run.sub(" ", inside)))
+        counted = re.search(r"(?<![第\d])(?!\d\d?ページ)\d+(?![\d.번番-]|つ目)", inside)
+        first = source and not (counted and counted.start() < source.start())
+        return bool(first and _NOTHING.fullmatch(self.run.sub(" ", inside)))
 
     def claims_nothing(self, clause: str, most: int) -> bool:
         """Whether a clause has few words and no number, is an opening, or says what is asked."""

@@ -12,7 +12,7 @@ __all__ = ["times_of_day"]
 
 _CLOCK = re.compile(  # groups: `kl.` before it; sign of p.m.; hour; minutes
     r"(?i)(?<![\d.,:/])((?<=\bkl )|(?<=\bkl\. )|(?<=\bklo )|(?<=kello )|(?<=klockan )|(?<=klokken )|(?<=pukul )"
-    r"|(?<=\bjam )|(?<=\bora )|(?<=\bore )|(?<=\bgodz\. )|(?<=godzinie ))?"
+    r"|(?<=\bjam )|(?<=\bla ora )|(?<=\balle ore )|(?<=\bgodz\. )|(?<=godzinie ))?"
     r"((?<=[午下오][後午후])|(?<=[午下오][後午후] )|(?=[\d:.]{1,5}\s?p(?:m\b|\.\s?m\b)))?"
     r"([01\u0660\u0661\u06f0\u06f1\u0966\u0967\u09e6\u09e7]?\d"
     r"|[2\u0662\u06f2\u0968\u09e8][0-4\u0660-\u0664\u06f0-\u06f4\u0966-\u096a\u09e6-\u09ea])"
@@ -37,12 +37,14 @@ _AFTER_NOON = re.compile(
     r"|abends|in the (?:afternoon|evening)|po południu|wieczorem|odpoledne|giờ (?:chiều|tối)|час\w* (?:дня|вечера))\b"
 )
 _EVENING = re.compile(
-    r"(?i)[\w\s]{0,9}\s(?:de la (?:tarde|noche)|da (?:tarde|noite)|d(?:el pomeriggio|i sera)|de l'après-midi|du soir"
-    r"|nachmittags|abends|in the (?:afternoon|evening)|po południu|wieczorem|odpoledne|večer|seara|chiều|tối|вечора"
-    r"|вечера|בערב|مساءً?|μ\.?\s?μ|το (?:απόγευμα|βράδυ))\b"
+    r"(?i)(?:\s?(?:uhr|uur|h|horas?|heures?|ore|óra|phút|годин\w*|час\w*))?\s(?:de la (?:tarde|noche)"
+    r"|da (?:tarde|noite)|d(?:el pomeriggio|i sera)|de l'après-midi|du soir|nachmittags|abends"
+    r"|in the (?:afternoon|evening)|po południu|wieczorem|odpoledne|večer|seara|chiều"
+    r"|tối(?! (?:đa|thiểu|ưu))|вечора|вечера|בערב|مساءً?|μ\.?\s?μ|το (?:απόγευμα|βράδυ))\b"
 )
 _BEFORE = re.compile(
-    r"(?<=[午下오][後午후])|(?<=晚上)|(?<=সন্ধ্যা )|(?<=বিকেল )|(?<=மாலை )|(?<=délután )|(?<=شام )|(?<=शाम )"
+    r"(?<=[午下오][後午후])|(?<=晚上)|(?:(?<=সন্ধ্যা )|(?<=বিকেল )|(?<=மாலை )|(?<=délután )|(?<=شام )|(?<=शाम ))"
+    r"(?=\w+(?:\s?(?:बजे|بجے|টা|மணி|óra(?:kor)?\b)|-?kor\b|:))"
 )
 _HOUR = re.compile(r"[時时](?![間间])|[点點]")
 

@@ -46,6 +46,7 @@ class Value(NamedTuple):
         swapped: the date with day and month exchanged where it may mean either: `05/06/2020` in English.
         counted: two casefolded letters of the word after it; one that begins with others counts another thing or unit.
         hour: the time of day that it belongs to, in hours: 18 2/3 for 6:40 p.m.; None where no sign tells one.
+        scaled: whether a word or sign of magnitude is part of it: `12万`, `twelve thousand`.
     """
 
     start: int
@@ -58,11 +59,10 @@ class Value(NamedTuple):
     swapped: tuple[int, int, int] | None = None
     counted: str = ""
     hour: float | None = None
+    scaled: bool = False
 
 
 # What is known of a language.
-
-
 class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     """One language in a data file: forms are parted by spaces; where the place says the value, by commas within it."""
 
@@ -163,7 +163,7 @@ def _words_of(base: str) -> _Words:
     ordinals |= {prefix + form: n for prefix in prefixes for form, n in ordinals.items()}
     spelled: dict[str, tuple[float, _Form]] = {form: (n, "roman") for form, n in _ROMANS.items() if len(form) > 1}
     spelled |= {form: (n, "ordinal") for form, n in ordinals.items()}
-    spelled |= {form: (n, "word") for form, n in (prefixed | numbers).items() if form not in own.centuries.split()}
+    spelled |= {form: (n, "word") for form, n in (prefixed | numbers).items()}
     shared = _entries()[1][""]
     numerals, eras = _by_form(own.numerals, shared.numerals), _by_form({}, shared.eras)
     forms = _forms(base, made, own, eras)
@@ -191,7 +191,6 @@ def _words_of(base: str) -> _Words:
 
 
 # Numbers as they stand, before what is around them is looked at.
-
 _MARKED = (
     re.compile(r"(?!0\D)(\d{1,3}(?P<mark>[.,٬'’ ])\d{3}(?:(?P=mark)\d{3})*)(?:(?!(?P=mark))[.,٫](?P<part>\d+))?"),
     re.compile(r"(\d+)[.,٫](?P<part>\d+)"),
@@ -213,7 +212,8 @@ _WEEKDAY = re.compile(  # the second day of the week is one by its name; `lần 
 _COUNTERS = re.compile(
     "[年月日个個名位次座岁歲世倍种種人条條届代つ番回度本周週章部所家支艘架枚場场級级]"
     "|(?:(?<=[午後后上晨]一)|(?<!一))(?:[時时]|[点點](?![〇零一二三四五六七八九](?![十刻])))|分(?![之衛卫音子])"
-    "| ?(?:명|개|살|시간|번|마리|대|권|곳|가지|달)|ปี|คน|ครั้ง|แห่ง|เดือน|วัน|ประเทศ|ส่วน|ตัว|ชั่วโมง|เท่า"
+    "| ?(?:명|개|살|시간|번|마리|대|권|곳|가지|달)(?=(?:[의이은는을를에도]|에게|으로|월|째)?(?![가-힣]))"
+    "|ปี|คน|ครั้ง|แห่ง|เดือน|วัน|ประเทศ|ส่วน|ตัว|ชั่วโมง|เท่า"
 )
 
 
@@ -317,8 +317,9 @@ def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Word
         elif (known := _spelled(base, piece)) or (piece[0] in signs and piece not in forms):
             amount, form = known or (_numeral(piece, words), "numeral")
             counted = bool(result) and (result[-1].last, result[-1].form) == (index - 2, "digits")
-            month = counted and forms.get(piece, "w")[0] == "M"  # `1 sept` in French
-            if amount is None or month or (form == "roman" and not pieces[index].isupper()):
+            symbol = forms.get(piece, "w")[0]  # `1 sept` in French, במאה ה-19 in Hebrew, where במאה מטר is 100 metres
+            named = (counted and symbol == "M") or (symbol == "C" and text.startswith(" ה", ends[index]))
+            if amount is None or named or (form == "roman" and not pieces[index].isupper()):
                 continue
             total = amount if amount >= 1000 else 0.0
             numbers = [_Item(start, ends[index], index, index, form, (amount,), total=total, below=total or 1e15)]
@@ -403,6 +404,7 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
     else:
         ordinal = last.form == "ordinal" and word not in words.prefixed
         apart = ordinal and bool(first % 10 or between or number.form == "word" or (gap and not words.joins_ordinals))
+        apart |= words.base == "ur" and number.form == "ordinal"  # بیس دوسرے are twenty others
         apart |= amount < 1 or word == "a" or words.forms.get(word, "w")[0] in "UJ" or not _AND.fullmatch(between)
         section = None if apart else _section(last, amount, between, "-" in gap, word in words.prefixed)
         if section is None:
@@ -417,8 +419,7 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
 def _section(last: _Item, amount: float, between: str, hyphen: bool, prefixed: bool) -> float | None:
     """What two number words make of each other, but for earlier thousands: 20 and 1, 3 and 100, 19 and 84; None where
     they are two numbers."""
-    section = last.amounts[0] - last.total
-    tail = section % 100
+    tail = (section := last.amounts[0] - last.total) % 100
     if amount in (12, 100) and 1 <= section < (10 if amount == 12 else 100) and not between:  # dozen
         return section * amount
     if amount >= 1000:
@@ -437,7 +438,6 @@ def _section(last: _Item, amount: float, between: str, hyphen: bool, prefixed: b
 
 
 # What a number counts, by what is around it: the numbers and the words beside them as a line of symbols.
-
 _GRAMMAR = re.compile(
     r"(?P<date>y\|m\|d|d\|m\|y|m\|d\|y"  # 1901-03-12
     "|yY(?:dO(?:dD)?)?|dO(?:dD)?"  # 1901年3月12日
@@ -467,8 +467,7 @@ def _line(text: str, words: _Words) -> list[_Item]:
     """
     pieces = words.pieces.split(text)
     ends = list(accumulate(map(len, pieces)))
-    line = [_PARTED["|"]] * 2
-    last = -1
+    line, last = [_PARTED["|"]] * 2, -1
     for number in (*_numbers(text, pieces, ends, words), _Item(0, 0, len(pieces), -1, symbol="|")):
         between = range(last + 2, number.first, 2)
         beside = between if len(between) <= 2 * _BESIDE else (*between[:_BESIDE], *between[-_BESIDE:])
@@ -570,25 +569,26 @@ def _plain(text: str, line: Sequence[_Item], index: int, hours: Mapping[int, flo
     before = line[earlier := index - 1 - (line[index - 1].symbol in "efs")]
     own = before.symbol == "a" and not line[earlier - 1].form  # "5 percent to 7": it belongs to the 5
     unit = after.meaning if after.symbol in "UEYODJKL%a" else before.meaning if own else ""
-    if unit == "year" and "age" in (before.meaning, *(item.meaning for item in line[index + 2 : index + 4])):
-        unit = "age"  # im Alter von 68 Jahren
+    aged = before.meaning == "age" and not line[earlier - 1].form  # im Alter von 68 Jahren
+    if unit == "year" and (aged or line[index + 2 + (line[index + 2].symbol == "f")].meaning == "age"):
+        unit = "age"  # 68 años de edad
     rounded, date = number.scale > 1 or before.symbol == "A", None
     kind: Kind = "ordinal" if number.form in ("ordinal", "roman") else "number"
     written = text[number.start : number.end]
     year = written.isdigit() and _FIRST_YEAR <= number.amounts[0] <= _LAST_YEAR and written[0] != "0"
+    unit *= unit != "gram" or not year or text[after.end : after.end + 1] != "."  # 1995. g.
     if unit == "percent" or text[max(0, number.start - 1)] in "%٪":
         kind, unit = "percent", ""
     elif year and number.symbol == "y" and unit in ("", "year", "age"):
-        kind, date = "year", None if unit else (int(number.amounts[0]), 0, 0)
+        lasts = unit and text[after.end - 2 : after.end] not in "ку ду ku"  # 1150 років, but 1929 року
+        kind, date = "year", None if lasts else (int(number.amounts[0]), 0, 0)
     counted = _COUNTED.match(text, number.end)
-    word = counted[1].casefold() if counted else ""
-    return Value(
-        number.start, number.end, kind, number.amounts, unit, date, rounded, None, word, hours.get(number.start)
-    )
+    word, hour = counted[1].casefold() if counted else "", hours.get(number.start)
+    scaled = number.scale > 1 or (number.form != "digits" and number.amounts[0] >= 1000)
+    return Value(number.start, number.end, kind, number.amounts, unit, date, rounded, None, word, hour, scaled)
 
 
 # Whether the values of one text support those of another.
-
 COMPUTED = 2  # verdict on a value that can be computed from others
 _FACTORS = packaged(__package__, "units.toml", dict[str, tuple[str, int | float]])
 _EXACT = ("year", "month", "day", "ordinal", "century", "decade")  # never rounded
@@ -629,7 +629,7 @@ class _Evidence:
         self._likeliest = {value.amounts[0] for value in values if value.kind != "month"}
         self.dates = {date for value in values for date in (value.date, value.swapped) if date}
         self._hours = {value.hour for value in values} - {None}
-        self.years = {value.amounts[0] for value in values if value.kind == "year"}
+        self.years = {year for year, _, _ in self.dates if year}
         self.lasting = {value.amounts[0] for value in values if value.unit in _LASTING and value.amounts[0] < _LONG}
         self._rounded_to = cache(self._at_places)
 
@@ -716,8 +716,8 @@ class _Evidence:
         elif amount < 10 or len(alike) > _FEW or value.kind != "number":
             return {amount - 0.5, 0.5} <= self.amounts  # four and a half
         else:
-            alike = {other for other in alike | self.years if 0.1 * amount <= other <= 10 * amount}
-        sums = {amount, amount + (value.unit in _LASTING)}  # the last year may not be a whole one
+            alike = {other for other in alike if 0.1 * amount <= other <= 10 * amount}
+        sums = [amount + later for later in _LASTING.get(value.unit, (0,))]
         return any(other + total in alike or total - other in alike for other in alike for total in sums)
 
     def _differs(self, value: Value) -> bool:
@@ -735,8 +735,7 @@ class _Evidence:
     @cached_property
     def _differences(self) -> dict[str | None, set[float]]:
         """Of neighbours in one unit, by what the first is a number of; under None all."""
-        small = [value for value in self.values if value.amounts[0] < _LARGE]
-        plain = [value for value in small if value.kind == "number" and not value.hour]
+        plain = [value for value in self.values if value.kind == "number" and value.amounts[0] < _LARGE]
         differences = defaultdict[str | None, set[float]](set)
         for first, second in pairwise(plain):
             if first.unit == second.unit:
@@ -745,20 +744,21 @@ class _Evidence:
         return differences
 
     def _shifts(self, value: Value) -> bool:
-        """Whether it is a value of the evidence in another unit: its decimal point moved, by two places or more."""
+        """Whether it is a value of the evidence in another unit: its decimal point moved."""
         amount, digits = value.amounts[0], _digits_of(value.amounts[0])
-        others = self._by_digits[digits] if value.kind == "number" and len(digits) >= _TELLING else ()
-        return value.counted != "" and any(  # 12万 are not 12,000 people, and a billion is not a million
-            thing != value.counted and 1.5 < abs(log10(amount / other)) < (2.5 if min(amount, other) >= 1e6 else 9)
-            for other, thing in others
-        )
+        counts = value.kind == "number" and value.counted and len(digits) >= _TELLING
+        for other in self._by_digits[digits] if counts else ():
+            near = 0.05 < amount / other.amounts[0] < 20 and other.unit == value.unit  # 12万 are not 12,000 people
+            if other.counted != value.counted and not (near and (other.scaled or value.scaled)):
+                return True
+        return False
 
     @cached_property
-    def _by_digits(self) -> Mapping[str, set[tuple[float, str]]]:
-        result = defaultdict[str, set[tuple[float, str]]](set)  # numbers with these digits, and what they count
+    def _by_digits(self) -> Mapping[str, list[Value]]:
+        result = defaultdict[str, list[Value]](list)  # numbers with these digits
         for value in self.values:
             if value.kind == "number" and value.counted and value.amounts[0] < _LARGE:
-                result[_digits_of(value.amounts[0])].add((value.amounts[0], value.counted))
+                result[_digits_of(value.amounts[0])].append(value)
         return result
 
     @cached_property

@@ -89,12 +89,12 @@ def test_intervals_come_from_the_draws() -> None:
     generator = np.random.default_rng(1)
     values: Cells = {cell: {"x": 0.6, "y": 0.5} for cell in "abcd"}
     close = {cell: {"x": generator.normal(0.6, 0.1, 500), "y": generator.normal(0.5, 0.1, 500)} for cell in "abcd"}
-    sure = {cell: {"x": np.full(500, 0.6), "y": np.full(500, 0.5)} for cell in "abcd"}  # of no interval
+    sure = {cell: {"x": np.full(500, 0.6), "y": np.full(500, 0.5)} for cell in "abcd"}
     doubtful, certain = win_rates(values, draws=close)[0], win_rates(values, draws=sure)[0]
     assert doubtful.rate == certain.rate == 1.0
     assert doubtful.low is not None
     assert doubtful.low < 1.0
-    assert (certain.low, certain.high) == (None, None)
+    assert (certain.low, certain.high) == (1.0, 1.0)
 
 
 @pytest.mark.parametrize("metric", METRICS)

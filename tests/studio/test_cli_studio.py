@@ -114,7 +114,7 @@ def test_an_exam_of_another_file_begins_as_the_comment_of_the_preset_says(tmp_pa
     told = veriglot("import", tmp_path, code=3).stderr
     assert 'this item has no known answer. Name who gave it under [data]: gold = "NAME".' in " ".join(told.split())
     file.write_text(text.replace('silver = "silver"', 'silver = "silver"\ngold = "Kim"'), "utf-8")
-    assert veriglot("import", tmp_path).stdout.startswith("1 items added")
+    assert veriglot("import", tmp_path).stdout.startswith("Items added: 1 (")
 
 
 def test_a_detector_that_cannot_be_loaded_is_told_of_before_the_work(tmp_path: Path) -> None:

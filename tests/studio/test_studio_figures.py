@@ -269,7 +269,7 @@ def test_the_commands_export_and_settle(store, database, make_project, tmp_path)
     ]
     done = run.invoke(app, [*studio, "export", given[0], str(tmp_path / "out"), *given[1:], "--to", "mfava"])
     assert done.exit_code == 0, done.output
-    assert "silver_gold_de.json  2 rows" in done.stdout
+    assert "silver_gold_de.json  rows: 2" in done.stdout
     assert "mFAVA holds" in done.stderr or "gold and silver" in done.stderr
     done = run.invoke(app, [*studio, "export", given[0], str(tmp_path / "out.zip"), *given[1:], "--json"])
     assert json.loads(done.stdout)["items"] == 2

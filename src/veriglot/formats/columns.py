@@ -1,4 +1,4 @@
-"""Rows with any column names: which column has which field of a sample, and the sample of such a row.
+"""Rows with usual column names: which column has which field of a sample, and the sample of such a row.
 
 `read_row` converts one row; the format `columns` does it for files. Unless stated, the mapping depends only on column
 names, so that all rows of a file are read alike; if two columns are possible, the row is refused with the choice.
@@ -539,7 +539,7 @@ def _is_ours(row: Mapping[str, Any]) -> bool:
 
 
 class Columns(Format):
-    """Rows with any column names: JSON, JSON lines, CSV, TSV, Parquet, Arrow, and folders saved by `datasets`."""
+    """Rows with usual column names: JSON, JSON lines, CSV, TSV, Parquet, Arrow, and folders saved by `datasets`."""
 
     summary = "rows under any names; `--map` states them"
     containers = ("jsonl", "json", "csv", "tsv", "parquet", "arrow")

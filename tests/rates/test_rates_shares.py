@@ -82,7 +82,8 @@ def test_draws_are_shares(given_: tuple[list[int], list[int], list[int]], seed: 
     drawn = share.draws(50, np.random.default_rng(seed))
     assert drawn.shape == (50,)
     assert ((drawn >= 0) & (drawn <= 1)).all()
-    assert 1 <= share.freedom <= max(1, share.clusters - 1)
+    binomial = share.units == share.clusters  # one unit in each: no spread of clusters is estimated
+    assert binomial or 1 <= share.freedom <= max(1, share.clusters - 1)
     assert 0 < share.effective <= share.units
 
 

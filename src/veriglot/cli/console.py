@@ -237,4 +237,4 @@ class Account:
         rest = repaired[_FILES_SHOWN:]
         if rest:
             together = sum((notes for _, notes in rest), Counter[str]())
-            self.warn(f"Files read beside these: {len(rest)}, with {listed(together)}.")
+            self.warn(f"Further files read: {len(rest)}, with {listed(together)}.")

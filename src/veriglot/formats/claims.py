@@ -156,7 +156,9 @@ class Wice(Format):
     def _token_spans(self, data: Any, claim: str, reading: Reading) -> Iterator[Span]:
         tokens, marks = need(data, "claim_tokens", list), need(data, "non_supported_spans", list)
         if len(tokens) != len(marks):
-            raise InputError(f"marks and tokens are {len(marks)} and {len(tokens)}", field="non_supported_spans")
+            raise InputError(
+                f"marks and tokens differ in number: {len(marks)} and {len(tokens)}", field="non_supported_spans"
+            )
         offsets = _token_offsets([str(token) for token in tokens], claim)
         for marked, run in groupby(zip(marks, offsets, strict=True), key=lambda pair: bool(pair[0])):
             ranges = [(start, end) for _, (start, end) in run if start < end]

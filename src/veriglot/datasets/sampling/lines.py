@@ -174,7 +174,7 @@ def _text_lines(file: int, path: str, target_path: str | None) -> Lines:
         counts = _line_count(path), _line_count(target_path)
         if counts[0] != counts[1]:
             raise InputError(
-                f"{path} does not belong to {target_path}: the lines are {counts[0]:,} and {counts[1]:,}",
+                f"{path} and {target_path} differ in their number of lines: {counts[0]:,} and {counts[1]:,}",
                 path=path,
             )
     targets = read_container("text", Source(target_path)) if target_path is not None else iter(())

@@ -100,7 +100,10 @@ def test_a_trained_folder_is_loaded_by_nli(tmp_path: Path, base: Path) -> None:
     (figure,) = result.accuracy
     assert figure.rows == result.rows[1].rows
     assert figure.accuracy > 0.8 > 0.6 > figure.majority
-    assert figure.low is None or figure.low <= figure.accuracy <= figure.high
+    if figure.accuracy == 1.0:
+        assert (figure.low, figure.high) == (None, None), "all resamples agree"
+    else:
+        assert figure.low <= figure.accuracy <= figure.high
     model = load_entailment(tmp_path / "out", device="cpu")
     assert model.labels == ("entailment", "neutral", "contradiction")
     assert model.judge([("Ada 7", "Ships pass 7"), ("Ada 7", "The the 7")])[:, 2].round().tolist() == [1.0, 0.0]

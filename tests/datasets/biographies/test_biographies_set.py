@@ -76,7 +76,7 @@ def test_a_set_from_the_wikipedias(veriglot: Command, tmp_path: Path) -> None:
     table = done.out.splitlines()
     assert table[0].split()[:6] == ["model", "language", "asked", "failed", "responses", "kept"]
     assert table[-1].split()[:5] == ["all", "45", "0", "45", "36"]
-    assert "rejected.jsonl: 9." in done.err
+    assert f"Responses set aside, whole and with the reason, in {root / 'rejected.jsonl'}: 9." in done.err
 
 
 def test_rows_of_the_sets(veriglot: Command, tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def test_tokens_are_as_the_package_has_them(package: Any, lettuce: Path, questio
     wanted.pop()  # the special token at the end, which it counts as the response's
     detector: Any = load_detector(f"hf:{lettuce}", device="cpu")
     plan = detector._plan(given)
-    (found,) = detector._outputs(plan.pairs.encodings)
+    (found,) = detector._outputs(plan.inputs.encodings)
     assert found.outputs[:, 1] == pytest.approx([token["prob"] for token in wanted], abs=1e-5)
     spans = theirs.predict(PASSAGES, given.response, question, output_format="spans")
     theirs_marked = {place for span in spans for place in range(span["start"], span["end"])}
@@ -173,7 +173,7 @@ def test_long_evidence_is_grouped_as_the_package_groups_it(package: Any, lettuce
     given = sample(QUESTION, evidence=tuple(Evidence(text) for text in passages))
     wanted = theirs._group_passages_into_chunks(passages, QUESTION, given.response)
     detector: Any = load_detector(f"hf:{lettuce}", device="cpu", max_length=600)
-    made = detector._plan(given).pairs
+    made = detector._plan(given).inputs
     assert len(wanted) > 3
     assert [len(window) for window in made.windows] == [len(group) for group in wanted]
     texts = [[passages[int(pointer.id[1:])] for pointer in window] for window in made.windows]

@@ -573,9 +573,7 @@ def test_a_project_with_a_detector_from_its_suggestions_to_a_narrower_rate(
         lead.page.goto(f"{url}/lead/rates")
         german = lead.page.get_by_role("region", name="Rates").locator("tbody", has_text="German")
         german.get_by_text("narrow enough").wait_for(timeout=60_000)
-        german.get_by_text(
-            "1 handed in without a label, which can widen the interval: review, settle or exclude"
-        ).wait_for()
+        german.get_by_text("Handed in without gold: 1. They can widen the interval").wait_for()
         lead.page.get_by_text("Nobody gets new items of languages that are narrow enough").wait_for()
         anna.page.reload()
         anna.page.get_by_text("Enough labels for now: German.").wait_for()

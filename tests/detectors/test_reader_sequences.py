@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FILLER = "the inner den in the inn. "  # 13 tokens
 LONG = FILLER * 120
 RESPONSE = "A river in the den. The inn is near. No one is there! " * 12
-PART, QUESTION, WINDOW = 128, 48, 24  # tokens
+PART, QUESTION, WINDOW, SHARED_ROOM = 128, 48, 24, 320  # tokens
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +110,11 @@ def test_no_sequence_exceeds_the_room(tokeniser: Tokeniser, room: int, evidence:
             assert len(sequence.pair.ids) <= room
             assert sequence.pair.ids.count(END) == 3
             assert sequence.pair.question[1] - sequence.pair.question[0] <= QUESTION
+
+
+def test_several_sequences_share_the_room(tokeniser: Tokeniser) -> None:
+    sequences = input_sequences(tokeniser, RESPONSE, "en", "what?", [LONG, LONG])
+    assert SHARED_ROOM - WINDOW < max(len(sequence.pair.ids) for sequence in sequences) <= SHARED_ROOM
 
 
 def test_the_end_of_a_long_question_is_shown(tokeniser: Tokeniser) -> None:

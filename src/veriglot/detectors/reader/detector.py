@@ -77,7 +77,7 @@ _INVERSE_TEMPERATURE = 20.0  # of the soft alignment of tokens
 _MIN_SHARE = 1e-3  # smaller shares are taken for this one
 _ANSWERS_WEIGHT = 0.5  # of `AnswerFinder` in the logit of the response
 _SUPPORTED_LOGIT = -2.0  # logit of a typical supported word
-_INPUT_VERSION = 7  # raise it when the input of the network changes
+_INPUT_VERSION = 8  # raise it when the input of the network changes
 _DIGIT = re.compile(r"\d")
 
 

@@ -41,26 +41,26 @@ def statuses(results: BenchResults) -> dict[str, str]:
 
 
 def test_marks_of_a_model_are_no_labels_by_default(tmp_path: Path) -> None:
-    watch = Listener()
-    results = ran(written(tmp_path, BENCH, marked()), tmp_path / "run", watch)
+    progress = Listener()
+    results = ran(written(tmp_path, BENCH, marked()), tmp_path / "run", progress)
     assert not any((results.figures, results.wins, results.comparisons))
     (data,) = results.data
     assert (data.labelled, data.unlabelled) == (False, 40)
     told = "animals: annotations of models (absent-words@1) are no labels where nobody else labelled a sample"
-    assert any(told in said for said in watch.said)
+    assert any(told in said for said in progress.said)
     assert told in bench_document(results, "markdown")
 
 
 def test_named_they_are_labels_loudly_and_not_for_their_maker(tmp_path: Path) -> None:
-    watch = Listener()
-    results = ran(written(tmp_path, NAMED, marked()), tmp_path / "run", watch)
+    progress = Listener()
+    results = ran(written(tmp_path, NAMED, marked()), tmp_path / "run", progress)
     assert {one.system for one in results.figures} == {"rouge-l", "top-ngram"}
     assert statuses(results)["absent"] == "unsuited"
     page = bench_document(results, "markdown")
     assert "absent is not judged on animals: the labels are its own marks" in page
     assert "LABELS BY A MODEL: absent-words@1" in page
     assert "its labels were made by a model, absent-words@1, and by no person" in page
-    assert any("its labels were made by a model" in said for said in watch.said)
+    assert any("its labels were made by a model" in said for said in progress.said)
 
 
 def test_a_maker_under_another_name_is_known_by_what_it_stated(tmp_path: Path) -> None:

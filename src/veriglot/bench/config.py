@@ -14,7 +14,7 @@ from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.measures import ITEM_MEASURES, RESAMPLES, SEED, TYPES
 from veriglot.metrics.reference import labelled
 from veriglot.metrics.spans import segmenter
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Kind, Sample
 from veriglot.records.languages import Language, base_tag, find_language, get_language, tag_of
 from veriglot.records.settings import (
@@ -187,7 +187,7 @@ LATIN, NON_LATIN = "latin", "non_latin"
 @cache
 def resource_groups() -> dict[str, tuple[str, ...]]:
     """Kang et al.'s groups to primary subtags, the richest group first."""
-    groups = packaged(__package__, "groups.json", dict[str, Any])["resources"]["groups"]
+    groups = read_package_data(__package__, "groups.json", dict[str, Any])["resources"]["groups"]
     return {name: tuple(tags) for name, tags in groups.items()}
 
 

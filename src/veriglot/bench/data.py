@@ -29,7 +29,7 @@ from veriglot.metrics.reference import (
     source_flags,
 )
 from veriglot.metrics.spans import covered, segmenter
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Kind, Record, Sample, Span, Unit, encode
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow
@@ -328,7 +328,7 @@ def _limited(samples: list[Sample], texts: dict[str, str], limit: int | None, se
 
 BANDS = ((0, 5), (5, 25), (25, 100))  # of hallucinated characters in percent, half-open below: (0, 5], (5, 25], ...
 
-_STATISTICS = packaged(__package__, "statistics.toml", dict[str, dict[str, tuple[str, ...]]])
+_STATISTICS = read_package_data(__package__, "statistics.toml", dict[str, dict[str, tuple[str, ...]]])
 _VERDICTS = {"support": "supported", "contradicted": "contradicted", "unverified": "unverified"}
 _BY_TYPE = ("marks_", "responses_")  # how many marks have a type, and how many responses have any of it
 

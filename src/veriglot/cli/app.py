@@ -15,7 +15,7 @@ from typer.main import get_command
 from veriglot.cli.command import commented_toml, new_app
 from veriglot.cli.console import Guesses
 from veriglot.errors import EXIT_USAGE, UnknownNameError, VeriglotError
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -25,7 +25,7 @@ __all__ = ["run"]
 WIDTH = 100  # columns of help pages, so that they are the same everywhere
 
 
-VERBS = packaged(__package__, "verbs.toml", dict[str, str])
+VERBS = read_package_data(__package__, "verbs.toml", dict[str, str])
 
 
 class _Verbs(TyperGroup):

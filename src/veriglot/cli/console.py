@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
-from veriglot.pipeline.progress import Bar, say
+from veriglot.pipeline.progress import ProgressBar, say
 from veriglot.records import Prediction, Sample, encode
 from veriglot.records.languages import find_language
 from veriglot.report.text_layout import shortened
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from veriglot.formats.base import Report
 
-__all__ = ["Account", "Bar", "listed", "print_json", "say", "write_example"]
+__all__ = ["Account", "ProgressBar", "listed", "print_json", "say", "write_example"]
 
 
 def write_example(path: Path, package: str, name: str, *, then: str) -> None:

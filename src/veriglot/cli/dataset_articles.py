@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.cli.command import Options, command
-from veriglot.cli.console import Bar, print_json, say
+from veriglot.cli.console import ProgressBar, print_json, say
 from veriglot.cli.inputs import language_tags, parts, read_text, require_files
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.http.session import checked_address
@@ -368,7 +368,7 @@ def find_articles(order: ArticleOrder, wikimedia: Wikimedia, fetched: Path, *, q
             pages = open_dump(order.dump, language=order.language)
             articles = draw_articles(pages, chain, order.count, seed=order.seed)
         else:
-            bar = stack.enter_context(Bar(shown=not quiet, total=lambda: order.count))
+            bar = stack.enter_context(ProgressBar(shown=not quiet, total=lambda: order.count))
             articles = _taken(order, _pages(order, wiki), chain, bar.advance, warnings)
         chain.report.written = len(articles)
         if wiki is not None:
@@ -494,7 +494,7 @@ def find_people(order: PeopleOrder, options: Wikidata, fetched: Path, *, quiet: 
     """
     draw = partial(draw_diverse, name=lambda person: person.id)
     with ExitStack() as stack:
-        bar = stack.enter_context(Bar(shown=not quiet, total=lambda: None))
+        bar = stack.enter_context(ProgressBar(shown=not quiet, total=lambda: None))
         cache = stack.enter_context(options.answers(fetched))
         session = wikidata_session(contact=options.contact, server=options.wikidata_server, rate=options.pace(1.0))
         wikidata = Source(stack.enter_context(session), cache=cache)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.cli.command import Options, command
-from veriglot.cli.console import Bar, print_json, say
+from veriglot.cli.console import ProgressBar, print_json, say
 from veriglot.cli.dataset_articles import PeopleOrder, Popularity, Wikidata, find_people, written_once
 from veriglot.cli.dataset_responses import ask, named_models
 from veriglot.cli.generation import Connection, Cost, Queries, Reading, Run, records_of, references, tell
@@ -255,7 +255,7 @@ class _FactualSet:
             else:
                 cache = stack.enter_context(self._wikidata.answers(self._fetched))
                 source = wiki_articles(lambda tag: self._wikidata.wikipedia(tag, stack, cache), part=order.part)
-            bar = stack.enter_context(Bar(shown=not self._run.quiet, total=lambda: order.count))
+            bar = stack.enter_context(ProgressBar(shown=not self._run.quiet, total=lambda: order.count))
             chosen = []
             for person, articles in choose(
                 ordered, source, order.languages, order.count, account, at_least=order.at_least,

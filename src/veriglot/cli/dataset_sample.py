@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from veriglot.cli.command import command
 from veriglot.cli.console import print_json, say
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
-from veriglot.pipeline.progress import Watch
+from veriglot.pipeline.progress import ProgressReporter
 from veriglot.plugins import read_settings
 from veriglot.records import Direction, Scorer
 from veriglot.records.languages import get_language
@@ -95,7 +95,7 @@ def sample(
         given=tuple(direction for _, direction in given),
     )
     folder = Path(output)
-    with Watch(shown=not quiet) as watch:
+    with ProgressReporter(shown=not quiet) as progress:
         account = mt_sample(
             order,
             folder,
@@ -104,7 +104,7 @@ def sample(
             engine=engine,
             restart=overwrite,
             rejected=rejected,
-            watch=watch,
+            progress=progress,
         )
     if json:
         print_json(account)

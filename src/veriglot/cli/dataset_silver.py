@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from veriglot.cli.command import command
-from veriglot.cli.console import Bar, say
+from veriglot.cli.console import ProgressBar, say
 from veriglot.cli.generation import (
     Checks,
     Connection,
@@ -81,7 +81,7 @@ def rules(
     source = Queries(seeds, reading)
     quoted = _articles(source, settings, reading)
     path = Path(output)
-    with Bar(shown=not quiet, total=lambda: settings.rows) as bar:
+    with ProgressBar(shown=not quiet, total=lambda: settings.rows) as bar:
         tally = rule_silver(path, quoted, settings, restart=overwrite, seen=lambda _: bar.advance(), **source.made_of)
     if not quiet:
         _show(path, None, json=json)

@@ -81,7 +81,7 @@ def estimate(options: EstimateOptions) -> int:
     account = Account(quiet=options.quiet)
     path = ", ".join(options.labels) or None
     gold = Gold.of(_labelled(options, account), unit=unit, annotator=options.annotator, path=path)
-    predictions = estimation.watch(chain.from_iterable(map(read_predictions, options.predictions)))
+    predictions = estimation.record_detectors(chain.from_iterable(map(read_predictions, options.predictions)))
     tallying = _tally(options, unit, predictions, account, ids=bool(gold))
     unused = gold.unused(tallying.groups.values())
     if unused:

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from veriglot.cli.command import Options, command
-from veriglot.cli.console import Account, Bar, print_json
+from veriglot.cli.console import Account, ProgressBar, print_json
 from veriglot.cli.detectors import detector_recipe, show_measured
 from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for, known_tag, rows_of
 from veriglot.detectors.registry import uses_gpu
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.formats.reader import SeenIds
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Prediction, Sample, encode
 from veriglot.report.tables import Cell, Table, open_console
 from veriglot.report.text_layout import by_wording, number, percent, shortened
@@ -201,7 +201,7 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
             )
             pairs = engine.run(filter(flags.admits, samples))
         evaluator = Evaluator(settings, flags)
-        bar = stack.enter_context(Bar(shown=not options.quiet, total=lambda: count_rows(inputs)))
+        bar = stack.enter_context(ProgressBar(shown=not options.quiet, total=lambda: count_rows(inputs)))
         for sample, prediction in pairs:
             evaluator.add(sample, prediction)
             if confidences is not None:
@@ -446,7 +446,7 @@ def _show_figures(evaluation: Evaluation, levels: Sequence[str]) -> None:
 
     shown = []
     unit = evaluation.counts.unit
-    for layout in packaged(__package__, "evaluate.toml", dict[str, list[dict[str, Any]]])["tables"]:
+    for layout in read_package_data(__package__, "evaluate.toml", dict[str, list[dict[str, Any]]])["tables"]:
         level, names = layout["level"], layout["figures"]
         if not levels and level == "category" and len(evaluation.counts.types) == 1:
             continue  # with one type it would repeat the binary figures

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import msgspec
 
 from veriglot.cli.command import Options
-from veriglot.cli.console import Bar, listed, print_json, say
+from veriglot.cli.console import ProgressBar, listed, print_json, say
 from veriglot.cli.inputs import STDIN, count_rows, find_inputs, known_tag, rows_of
 from veriglot.datasets.queries import Part, Reference, reference_from
 from veriglot.datasets.silver.job import Support
@@ -65,7 +65,7 @@ class Run(Options):
     @contextmanager
     def progress(self, total: Callable[[], int | None] = lambda: None) -> Iterator[dict[str, Any]]:
         """A progress bar for so many rows, and a job's options for resuming, as keyword arguments."""
-        with Bar(shown=not self.quiet, total=total) as bar:
+        with ProgressBar(shown=not self.quiet, total=total) as bar:
             yield {"restart": self.overwrite, "retry": self.retry, "seen": lambda _: bar.advance()}
 
 

@@ -17,7 +17,7 @@ from veriglot.cli.console import Account, listed, print_json, say
 from veriglot.cli.inputs import find_inputs, known_tag, parts
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError, VeriglotError, requires_extra
 from veriglot.formats.reader import columns_from, read_rows
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.languages import get_language
 from veriglot.report.tables import Cell, Table
 from veriglot.storage.checkpoint import FailedRow
@@ -421,7 +421,7 @@ def _warn(report: AgreementReport) -> None:
         say(f"{more:,} more texts stand twice under one name; --json lists all.")
 
 
-_AGREEMENT = packaged(__package__, "agreement.toml", dict[str, dict[str, str]])
+_AGREEMENT = read_package_data(__package__, "agreement.toml", dict[str, dict[str, str]])
 _INTERVALS = (
     " Under each value: its 95% interval, from a bootstrap that draws whole texts, of the draws that give a value"
     " (--json counts the others)."

@@ -11,7 +11,7 @@ from veriglot.cli.console import print_json, say, write_example
 from veriglot.cli.detectors import detector_recipe
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 from veriglot.formats.reader import read
-from veriglot.pipeline.progress import Watch
+from veriglot.pipeline.progress import ProgressReporter
 from veriglot.records.languages import UNDETERMINED
 from veriglot.report.tables import Table, open_console
 from veriglot.report.text_layout import count
@@ -84,7 +84,7 @@ def run(
         else:
             _print_cost(cost)
         return 0
-    with Watch(shown=not quiet, resumes=True) as watch:
+    with ProgressReporter(shown=not quiet, resumes=True) as progress:
         outcome = run_study(
             config,
             folder,
@@ -92,7 +92,7 @@ def run(
             jobs=processes,
             batch_size=batch_size,
             restart=overwrite,
-            watch=watch,
+            progress=progress,
         )
     if json:
         print_json(outcome.results)

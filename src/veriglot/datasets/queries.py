@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 import msgspec
 
 from veriglot.datasets.generation import LanguageModel, RunOptions, generate, run_conversations
-from veriglot.datasets.prompts import by_language, filled, packaged_prompts, prompt_version
+from veriglot.datasets.prompts import by_language, default_prompts, filled, prompt_version
 from veriglot.datasets.quality import refusals_version, refuses
 from veriglot.datasets.responses import Respondent
 from veriglot.errors import InputError
@@ -258,7 +258,7 @@ def person_from(data: Any) -> NamedPerson:
 
 def biography_languages() -> tuple[str, ...]:
     """The tags with their own prompt for biographies: Kang et al.'s 19, sorted."""
-    return tuple(sorted(packaged_prompts("biography")["languages"]))
+    return tuple(sorted(default_prompts("biography")["languages"]))
 
 
 def biographies(

@@ -31,7 +31,7 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.errors import UsageError, VeriglotError, WeightsError
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Status
 from veriglot.records.settings import Record
 
@@ -62,7 +62,7 @@ class _Environment(Record):
 
 def environments() -> dict[str, _Environment]:
     """The environments of our engines, by name."""
-    return packaged("veriglot.pipeline", "environments.json", dict[str, _Environment])
+    return read_package_data("veriglot.pipeline", "environments.json", dict[str, _Environment])
 
 
 def python_of(name: str, python: str | Path | None = None) -> Path:

@@ -12,7 +12,7 @@ from veriglot.bench.leaderboard import winner
 from veriglot.errors import UnknownNameError
 from veriglot.metrics.estimate import MEAN, too_few
 from veriglot.metrics.measures import TYPES
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.languages import language_name
 from veriglot.report.bench_findings import FEW, SEEN, few_texts, findings, reading, tuning_share
 from veriglot.report.bench_tables import ALL, Board, Row, View, bench_tables
@@ -305,7 +305,7 @@ def _answer_tables(view: View) -> list[Table]:
     ]
 
 
-_SHOWN_STATISTICS = packaged(__package__, "statistics.toml", dict[str, str])
+_SHOWN_STATISTICS = read_package_data(__package__, "statistics.toml", dict[str, str])
 
 
 def _statistics_table(view: View) -> Table:

@@ -8,7 +8,7 @@ from veriglot.bench.figures import WITH_PAIRWISE
 from veriglot.bench.leaderboard import LESS_IS_BETTER
 from veriglot.metrics.estimate import MEAN
 from veriglot.metrics.measures import AT_THRESHOLD, ITEM_MEASURES, SPAN_MEASURES, TYPES
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.report.tables import Table, Value
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def _group(row: Row) -> int:
 # For programs: every table as rows of plain values.
 
 
-_FIELDS = packaged(__package__, "bench_tables.toml", dict[str, dict[str, str]])
+_FIELDS = read_package_data(__package__, "bench_tables.toml", dict[str, dict[str, str]])
 
 
 def bench_tables(results: BenchResults) -> dict[str, Table]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from veriglot.datasets.checks.findings import Finding, LabelSet, checks
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.languages import language_name
 from veriglot.report.pages import Fold, Part, Section, macro, markdown_report, write_report
 from veriglot.report.tables import Table
@@ -211,7 +211,7 @@ def _listed(counts: Mapping[str, int]) -> str:
     return shortened(shown, 12, "; " if any("," in name for name in counts) else ", ")
 
 
-_SHORT = packaged(__package__, "checks.toml", dict[str, str])
+_SHORT = read_package_data(__package__, "checks.toml", dict[str, str])
 
 
 def _sections(view: _View, grids: dict[str, Table]) -> Iterator[Section]:

@@ -39,7 +39,7 @@ from veriglot.http.server import (
     run_server,
     server_of,
 )
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Prediction, Record, Sample, Status, Verdict, from_mapping, sample_from
 from veriglot.records.languages import get_language, languages
 from veriglot.report.pages import sample_blocks, sample_page
@@ -592,7 +592,7 @@ def metrics_text(batcher: Batcher, tally: Tally) -> str:
         "request_bytes": batcher.bytes,
         "resident_memory_bytes": _resident(),
     }
-    for name, (kind, meaning) in packaged(__package__, "metrics.toml", dict[str, tuple[str, str]]).items():
+    for name, (kind, meaning) in read_package_data(__package__, "metrics.toml", dict[str, tuple[str, str]]).items():
         lines += _family(name, kind, meaning, [("", values[name])])
     return "\n".join([*lines, ""])
 
@@ -636,7 +636,7 @@ class LettuceRequest(Record):
 
 def open_api(offers: Sequence[Offer]) -> Json:
     """The OpenAPI description, for the available detectors."""
-    document = packaged("veriglot.server", "openapi.json", dict[str, Any])
+    document = read_package_data("veriglot.server", "openapi.json", dict[str, Any])
     kinds = (Prediction, ErrorAnswer, Offer)
     _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     answer = {**schemas.pop("Prediction"), "title": "Answer"}

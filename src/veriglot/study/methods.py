@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.rates.estimators import ESTIMATORS
 from veriglot.records import Estimator, Kind, Reliability
 from veriglot.records.languages import language_name
@@ -76,7 +76,7 @@ def bibtex(results: StudyResults) -> str:
 
 @cache
 def _known_references() -> dict[str, dict[str, str]]:
-    return packaged(__package__, "references.toml", dict[str, dict[str, str]])
+    return read_package_data(__package__, "references.toml", dict[str, dict[str, str]])
 
 
 class _Citations:

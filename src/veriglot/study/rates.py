@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from veriglot.arrays import Bools, Float64s, Int32s
     from veriglot.pipeline.engine import Description
-    from veriglot.pipeline.progress import Watch
+    from veriglot.pipeline.progress import ProgressReporter
     from veriglot.study.config import Config, Folder, StudyEntry
 
     Array = Float64s
@@ -701,7 +701,7 @@ class StudyRates(Record):
 
 
 def estimate_all(
-    config: Config, folder: Folder, plan: Plan, detectors: Sequence[ProfiledDetector], watch: Watch
+    config: Config, folder: Folder, plan: Plan, detectors: Sequence[ProfiledDetector], progress: ProgressReporter
 ) -> StudyRates:
     """Estimate every rate of a study, and write `rates.json`.
 
@@ -710,7 +710,7 @@ def estimate_all(
         folder: of the run, with responses and predictions.
         plan: models and languages.
         detectors: the detectors, with their settings.
-        watch: gets the progress, response by response.
+        progress: counts the responses.
 
     Raises:
         InputError: a file was changed after it was made, or labels do not fit.
@@ -727,7 +727,7 @@ def estimate_all(
         for model in plan.models:
             for sample, prediction in pairs(folder.responses(model), folder.predictions(detector.label, model)):
                 tallying.add(sample, prediction)
-                watch.advance()
+                progress.advance()
         passes.append(tallying)
     planned = {tag for tags in plan.models.values() for tag in tags} if plan.asked else set()
     seen = {key.language for tallying in passes for key in tallying.groups}

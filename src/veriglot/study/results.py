@@ -29,7 +29,7 @@ from veriglot.study.responses import Plan, all_files, pairs, respondent_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from veriglot.pipeline.progress import Watch
+    from veriglot.pipeline.progress import ProgressReporter
     from veriglot.study.config import Config, Folder, ModelEntry
 
     Cells = dict[tuple[str, str], RatedCell]
@@ -510,17 +510,19 @@ def _replicate_means(cells: Cells, model: str, languages: Sequence[str]) -> list
 _PLAIN = (str, int, float, bool)
 
 
-def assemble(config: Config, folder: Folder, plan: Plan, estimated: StudyRates, watch: Watch) -> StudyResults:
+def assemble(
+    config: Config, folder: Folder, plan: Plan, estimated: StudyRates, progress: ProgressReporter
+) -> StudyResults:
     """All figures of the report; the same rates give the same record. `study.methods` adds the text.
 
-    `watch` gets every response with the first detector's prediction.
+    `progress` counts every response with the first detector's prediction.
     """
     study, survey, names = config.study, _ResponseStatistics(config.study.unit), list(plan.models)
     for name in names:
         detected = folder.predictions(estimated.detectors[0].label, name)
         for sample, prediction in pairs(folder.responses(name), detected):
             survey.add(name, sample, prediction)
-            watch.advance()
+            progress.advance()
     declared = {entry.name: entry for entry in config.models}
     models = tuple(_model(config, declared.get(name), name) for name in names)
     languages = estimated.languages

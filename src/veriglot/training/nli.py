@@ -40,7 +40,7 @@ from veriglot.judging.classifiers import label_aliases, normalised_label
 from veriglot.judging.nli import load_entailment
 from veriglot.metrics.estimate import Resampling, estimated
 from veriglot.metrics.reference import reference, response_label
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Sample
 from veriglot.records.settings import (
     Record,
@@ -67,7 +67,7 @@ __all__ = ["plan", "read_config", "train"]
 
 Label = Literal["entailment", "neutral", "contradiction", "not_entailment"]
 LABELS = {3: ("entailment", "neutral", "contradiction"), 2: ("entailment", "not_entailment")}
-_TRAINING = packaged(__package__, "defaults.toml", dict[str, dict[str, Any]])["nli"]
+_TRAINING = read_package_data(__package__, "defaults.toml", dict[str, dict[str, Any]])["nli"]
 _RESAMPLES = 1000
 _SORTED = 50  # batches whose rows are sorted by length together
 

@@ -59,7 +59,7 @@ from veriglot.hub.checkpoints import (
 )
 from veriglot.judging.base import resolve_language
 from veriglot.metrics.reference import reference
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Sample, Span
 from veriglot.records.languages import base_tag
 from veriglot.records.settings import (
@@ -88,7 +88,7 @@ _FIGURES = ("loss", "precision", "recall", "f1", "macro_f1")
 _IGNORED = -100  # the label that the loss of transformers ignores
 _BINARY = ("supported", "hallucination")  # the names in LettuceDetect
 _DEFAULT_LENGTH = 4096  # as mFAVA (Table 5), if the model allows it
-_DEFAULTS = packaged(__package__, "defaults.toml", dict[str, dict[str, Any]])
+_DEFAULTS = read_package_data(__package__, "defaults.toml", dict[str, dict[str, Any]])
 _OURS = ("output_dir", "seed", "data_seed")  # set by this module, not by the file
 
 

@@ -25,7 +25,7 @@ from veriglot.datasets.checks.scan import DataFile, Splits, find_files
 from veriglot.errors import UsageError
 from veriglot.formats.base import Report
 from veriglot.formats.reader import read_rows
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Kind, Sample
 from veriglot.records.languages import languages
 from veriglot.records.settings import Record, errors_of, read_toml_records, require
@@ -36,7 +36,7 @@ from veriglot.storage.files import beside
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from veriglot.pipeline.progress import Watch
+    from veriglot.pipeline.progress import ProgressReporter
 
 __all__ = ["blank", "card", "card_page", "read_given"]
 
@@ -443,7 +443,7 @@ def card(
     format: str | None = None,  # noqa: A002  the word that users type
     language: str | None = None,
     splits: str = "names",
-    watch: Watch | None = None,
+    progress: ProgressReporter | None = None,
 ) -> Card:
     """Make the card of data sets.
 
@@ -453,7 +453,7 @@ def card(
         format: of every file; None to detect it.
         language: BCP 47 tag for samples without a language.
         splits: definition of splits, see `build.checking.Splits`.
-        watch: callback for progress.
+        progress: shows the steps and their finished rows.
 
     Raises:
         InputError: a file does not exist or cannot be read.
@@ -461,7 +461,7 @@ def card(
     """
     if "-" in data:
         raise UsageError("Standard input cannot be read again.", "Write it to a file first.")
-    report = check(data, format=format, language=language, splits=splits, watch=watch)
+    report = check(data, format=format, language=language, splits=splits, progress=progress)
     read = {checked.path: checked for checked in report.files if checked.samples or checked.unreadable}
     files = [file for file in find_files(data, Report()) if file.path in read]
     return Card(
@@ -481,7 +481,7 @@ def card(
 
 _BAR = re.compile(r"(?<!\\)\|")
 _MARKS = re.compile(r"([\\`*_\[\]<>|#])")
-_SIZES = packaged(__package__, "sizes.toml", dict[str, int])
+_SIZES = read_package_data(__package__, "sizes.toml", dict[str, int])
 _SPLITS = {"train": "train", "dev": "validation", "test": "test"}
 _NATIVE = {"jsonl", "parquet", "native"}
 _KINDS_OF = {"human": "people", "model": "model or rule"}

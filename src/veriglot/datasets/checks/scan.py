@@ -19,7 +19,7 @@ from veriglot.errors import InputError
 from veriglot.formats.base import Report, TagReport
 from veriglot.formats.reader import read_rows, readable_files
 from veriglot.metrics.spans import marked, ranges
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Sample, encode
 from veriglot.records.languages import languages
 from veriglot.records.settings import Record
@@ -30,7 +30,7 @@ from veriglot.text.segmentation import word_bounds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from veriglot.pipeline.progress import Watch
+    from veriglot.pipeline.progress import ProgressReporter
 
 __all__ = ["DataFile", "FirstPass", "Row", "Splits", "Spool", "find_files"]
 
@@ -183,7 +183,7 @@ def _entry(name: str) -> Taxonomy:
 # The split of a sample: from the sample, from the names of its file and folders, or from the user.
 
 
-_WORDS = packaged(__package__, "splits.toml", dict[str, str])
+_WORDS = read_package_data(__package__, "splits.toml", dict[str, str])
 _RANKS = {"test": 0, "dev": 1}  # order of the splits that keep a row of several splits
 _PART = re.compile(r"[^a-z]+")
 _META = ("split", "partition")
@@ -346,19 +346,21 @@ class FirstPass:
         self.checked: list[CheckedFile] = []
         self._hasher = sha256()
 
-    def read(self, files: Sequence[DataFile], *, format_name: str | None, language: str | None, watch: Watch) -> None:
+    def read(
+        self, files: Sequence[DataFile], *, format_name: str | None, language: str | None, progress: ProgressReporter
+    ) -> None:
         """Read every file.
 
         Raises:
             InputError: the only file is in no known format.
         """
-        watch.begin("Reading", None)
+        progress.begin("Reading", None)
         for file in files:
             checked = CheckedFile(file.path, split=self.splits.of_file(file))
             self.files.append(file)
             self.checked.append(checked)
             try:
-                self._read(checked, format_name, language, watch)
+                self._read(checked, format_name, language, progress)
             except InputError as error:
                 if len(files) == 1:
                     raise
@@ -366,9 +368,11 @@ class FirstPass:
             checked.languages = dict(Counter(checked.languages).most_common())
         self.index.freeze()
 
-    def _read(self, file: CheckedFile, format_name: str | None, language: str | None, watch: Watch) -> None:
+    def _read(
+        self, file: CheckedFile, format_name: str | None, language: str | None, progress: ProgressReporter
+    ) -> None:
         for row in read_rows(file.path, format=format_name, language=language, report=self.report):
-            watch.advance()
+            progress.advance()
             file_report = self.report.files[next(reversed(self.report.files))]
             file.format = file_report.format
             tags, notes = file_report.tags, file_report.notes  # of this row: a reader has one row at a time

@@ -14,7 +14,7 @@ from veriglot.datasets.silver.check import reply_fault
 from veriglot.datasets.silver.injection import bare
 from veriglot.formats.tags import with_tags
 from veriglot.llm.client import Answer, Client, Request, Settings, ask_all
-from veriglot.plugins import Entry, Registry, packaged
+from veriglot.plugins import Entry, Registry, read_package_data
 from veriglot.records.languages import find_language, same_language
 from veriglot.records.settings import Record
 from veriglot.signatures import digest, signature
@@ -48,10 +48,10 @@ __all__ = [
 
 
 _TRANSLATORS = Registry(
-    "translator", "veriglot.translators", packaged(__package__, "translators.toml", dict[str, Entry])
+    "translator", "veriglot.translators", read_package_data(__package__, "translators.toml", dict[str, Entry])
 )
 
-_ALIGNERS = Registry("aligner", "veriglot.aligners", packaged(__package__, "aligners.toml", dict[str, Entry]))
+_ALIGNERS = Registry("aligner", "veriglot.aligners", read_package_data(__package__, "aligners.toml", dict[str, Entry]))
 
 
 def load_translator(name: str, **options: Any) -> Translator:

@@ -17,7 +17,7 @@ import numpy as np
 from veriglot.detectors.reader.sequences import input_sequences
 from veriglot.errors import InputError
 from veriglot.hub.checkpoints import batches
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.training.grounding.examples import Example, labels_of, read_labelled
 from veriglot.training.grounding.synthetic_data import (
     answers_across,
@@ -52,7 +52,7 @@ _VIEWS = (64, 128, 192)  # tokens of evidence for such a sentence
 _TRANSLATIONS = 6000  # made from parallel data sets
 _HELD_OUT_CASES = 400  # of held-out facts, for the join
 
-SHARES = packaged(__package__, "shares.toml", dict[str, float])
+SHARES = read_package_data(__package__, "shares.toml", dict[str, float])
 
 
 @dataclass

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import veriglot
-from veriglot.pipeline.companion_engines import ENGINES
+from veriglot.pipeline.external_engines import ENGINES
 from veriglot.plugins import Registry
 
 ROOT = Path(veriglot.__file__).parent

@@ -68,7 +68,7 @@ def test_it_marks_what_the_evidence_does_not_support(browser: Browser, served: L
     page.focus("mark.part >> nth=0")
     assert "confidence" in page.inner_text("#inspector")
     assert [option.inner_text() for option in page.locator("#ask-strictness option").all()] == list(
-        served.batcher.offers[0].strictness
+        served.batcher.detectors[0].strictness
     )
     visit.close()
 

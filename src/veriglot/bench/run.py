@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from veriglot.bench.data import DataSet
 from veriglot.bench.evaluation import Settings, grain_of_types, response_types, type_confusions
-from veriglot.bench.figures import Judgement, Measurement
+from veriglot.bench.figures import Measurement, ScoredSystem
 from veriglot.bench.items import OWN_MARKS, ItemTable, SystemScores, same_maker, tag_of
 from veriglot.bench.leaderboard import State
 from veriglot.bench.predictions import Predictions, check_marks
@@ -449,8 +449,10 @@ class _Work:
     def measure(self, systems: Sequence[System], state: State) -> None:
         """Have every system score the data set, and measure it at its levels."""
         data, bench, progress = self._data, self._bench, self._run.progress
-        made = {(system.about.made_by, tuple(system.about.options.items())): system.name for system in systems}
-        pairs = ((name, made.get((f"pairwise:{maker}", options))) for (maker, options), name in made.items())
+        by_options = {(system.about.made_by, tuple(system.about.options.items())): system.name for system in systems}
+        pairs = (
+            (name, by_options.get((f"pairwise:{maker}", options))) for (maker, options), name in by_options.items()
+        )
         partners = {name: partner for name, partner in pairs if partner is not None}  # the same scorers, pairwise
         for level in (name for name in LEVELS if name in self._entry.levels):
             test, dev = (
@@ -463,8 +465,8 @@ class _Work:
             state.cells += [cell for cell, _ in cells]
             progress.begin(f"measuring {data.name} at level {level}", None)
             resampling = Resampling.of(test.texts, test.languages.tolist(), resamples=bench.resamples, seed=bench.seed)
-            judgements = [judgement for _, judgement in cells if judgement is not None]
-            measured = Measurement(data.name, test, dev, resampling, self._suffix, partners, judgements)
+            scored = [system for _, system in cells if system is not None]
+            measured = Measurement(data.name, test, dev, resampling, self._suffix, partners, scored)
             state.boards.setdefault(level, {})[data.name] = measured
             if not data.labelled:
                 state.answers += measured.answers()
@@ -478,7 +480,9 @@ class _Work:
                 measured.measure_spans(settings, seed=bench.seed, resamples=bench.resamples)
         state.confusions += chain.from_iterable(self._confusions.values())
 
-    def cell(self, system: System, level: Level, test: ItemTable, dev: ItemTable) -> tuple[BenchCell, Judgement | None]:
+    def cell(
+        self, system: System, level: Level, test: ItemTable, dev: ItemTable
+    ) -> tuple[BenchCell, ScoredSystem | None]:
         """One cell: its outcome, and the system's scores if it gave any."""
         seen = system.name in self._entry.seen
         blank = partial(BenchCell, system.name, self._data.name, level, seen=seen)
@@ -518,7 +522,7 @@ class _Work:
             )
         predictions = output.answers[:split] if system.marks else ()
         about = system.name, system.about.direction or "", of_test, of_dev, seen, output.key
-        return replace(cell, notes=of_test.notes), Judgement(*about, predictions)  # type: ignore[arg-type]
+        return replace(cell, notes=of_test.notes), ScoredSystem(*about, predictions)  # type: ignore[arg-type]
 
     def _unsuited(self, system: System, level: Level) -> str | None:
         """Why a system is not run."""

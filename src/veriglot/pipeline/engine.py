@@ -139,7 +139,7 @@ class Description(Record):
     Attributes:
         name, taxonomy, threshold, signature: as in `records.Detector`; "" and 1.0 for a scorer.
         kind: detector or scorer.
-        offers: descriptions of its parts, if it combines several; see `server.batches`.
+        detectors: descriptions of its parts, if it combines several; see `server.batches`.
     """
 
     name: str
@@ -147,14 +147,16 @@ class Description(Record):
     threshold: float
     signature: str
     kind: Literal["detector", "scorer"] = "detector"
-    offers: tuple[Any, ...] = ()
+    detectors: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, maker: Detector | Scorer) -> Description:
         """Describe a detector or a scorer."""
         if _is_scorer(maker):
             return cls(maker.name, "", 1.0, maker.signature, "scorer")
-        return cls(maker.name, maker.taxonomy, maker.threshold, maker.signature, offers=getattr(maker, "offers", ()))
+        return cls(
+            maker.name, maker.taxonomy, maker.threshold, maker.signature, detectors=getattr(maker, "detectors", ())
+        )
 
 
 def _is_scorer(maker: Detector | Scorer) -> TypeIs[Scorer]:

@@ -88,7 +88,7 @@ class Balance:
         Returns:
             The reason for each check that skipped some sets.
         """
-        clean, types = _Judged("labelled rows", _FEWEST), _Judged("spans", _SPANS)
+        clean, types = _SetSizes("labelled rows", _FEWEST), _SetSizes("spans", _SPANS)
         together = defaultdict[tuple[str, str, str], list[LabelSet]](list)
         for label_set in self.sets():
             together[label_set.file, label_set.kind, label_set.taxonomy].append(label_set)
@@ -121,8 +121,8 @@ class Balance:
 
 
 @dataclass
-class _Judged:
-    """Number of units that sets of labels have for a check; sets below `minimum` are left out."""
+class _SetSizes:
+    """Sizes of the sets of labels that a check judges, in `unit`; sets below `minimum` are left out."""
 
     unit: str
     minimum: int
@@ -144,12 +144,12 @@ class _Judged:
         return f"too few {self.unit}{some} ({most}; from {self.minimum:,} on)"
 
 
-def _judge_clean(tally: Tally, file: str, annotator: str, parts: list[LabelSet], judged: _Judged) -> None:
+def _judge_clean(tally: Tally, file: str, annotator: str, parts: list[LabelSet], sizes: _SetSizes) -> None:
     responses, clean = sum(part.responses for part in parts), sum(part.clean for part in parts)
     words, marked_words = sum(part.words for part in parts), sum(part.marked_words for part in parts)
     tally.looked("no_clean_rows", file, responses)
     tally.looked("dense_marks", file, words)
-    if not judged.enough(responses) or not any(part.types for part in parts):
+    if not sizes.enough(responses) or not any(part.types for part in parts):
         return
     if clean < _HARDLY * responses:
         example = Example(file, f"{clean:,} of {responses:,} responses that {annotator} labelled have no span")
@@ -159,12 +159,12 @@ def _judge_clean(tally: Tally, file: str, annotator: str, parts: list[LabelSet],
         tally.add("dense_marks", example, marked_words, kind=annotator)
 
 
-def _judge_types(tally: Tally, file: str, annotator: str, name: str, parts: list[LabelSet], judged: _Judged) -> None:
+def _judge_types(tally: Tally, file: str, annotator: str, name: str, parts: list[LabelSet], sizes: _SetSizes) -> None:
     entry = _entry(name)
     expected = [type_ for type_ in entry.types if type_ not in entry.clean]
     counts = sum((Counter(part.types) for part in parts), Counter[str]())
     total = counts.total()
-    if len(expected) < 2 or set(counts) == {""} or not judged.enough(total):
+    if len(expected) < 2 or set(counts) == {""} or not sizes.enough(total):
         return
     for check in ("missing_types", "rare_types"):
         tally.looked(check, file, len(expected))

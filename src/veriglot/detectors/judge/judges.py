@@ -245,13 +245,13 @@ _DECOMPOSING = ("rules", "model")
 _DECOMPOSITION_FIELDS = frozenset({"language", "response"})
 
 
-class _Judged(Record):
+class _FactVerdict(Record):
     claim: int
     verdict: Verdict
 
 
 class _FactsAnswer(Record):
-    verdicts: tuple[_Judged, ...]
+    verdicts: tuple[_FactVerdict, ...]
 
 
 @dataclass(frozen=True)

@@ -52,23 +52,23 @@ __all__ = [
     "GROUNDING_COLUMN",
     "RELATIONS",
     "RESPONSE_COLUMN",
-    "Join",
+    "FusionWeights",
     "Manifest",
     "Network",
     "Reader",
-    "join_features",
+    "fusion_features",
     "read_network",
     "relation_of",
     "save_network",
     "unify_numbers",
 ]  # fmt: skip
 
-FILES = ("network.npz", "joins.json")
+FILES = ("network.npz", "fusion.json")
 ANSWERS_FILE = "answers.npz"  # optional
 ENCODER = "e5-multilingual"
 RELATIONS = ("same", "same asked", "across", "across asked", "translation")  # of languages; asked: with a question
-GROUNDING_COLUMN = 3  # column of `join_features` with grounding's logit of the word
-RESPONSE_COLUMN = 8  # column of `join_features` with the logit of the response
+GROUNDING_COLUMN = 3  # column of `fusion_features` with grounding's logit of the word
+RESPONSE_COLUMN = 8  # column of `fusion_features` with the logit of the response
 _HEADS = ("tokens", "response")
 _EVIDENCE_ROOM = 128  # tokens of evidence beside each sentence of an answer
 _ANSWERS_ROOM = 360  # tokens of an input of `AnswerFinder`
@@ -81,11 +81,11 @@ _INPUT_VERSION = 7  # raise it when the input of the network changes
 _DIGIT = re.compile(r"\d")
 
 
-class Join(Record):
+class FusionWeights(Record):
     """Linear weights that combine reader and grounding, for one of `RELATIONS`.
 
     Attributes:
-        weights: of `join_features`, in its order.
+        weights: of `fusion_features`, in its order.
         calibration: of the weighted sum.
         locating: weights that find the wrong words of an unsupported response; None uses `weights`.
     """
@@ -99,13 +99,13 @@ class Manifest(Weights, frozen=True, kw_only=True):
     """See `Weights`.
 
     Attributes:
-        reads_with: hash of the encoder's file.
-        grounding: hash of the grounding detector's network.
+        encoder_sha256: the first 16 digits of the hash of the encoder's file.
+        grounding: the same of the grounding detector's network.
     """
 
     kind = "reader"
 
-    reads_with: str
+    encoder_sha256: str
     grounding: str
 
 
@@ -157,7 +157,7 @@ class Network:
     def read(
         self, sample: Sample, raw: RawPrediction, relation: str, language: str, evidence: str
     ) -> tuple[str, Float32s, Float32s]:
-        """The key of the join to use, `join_features`, and the probability of each type, shape (n, 6).
+        """The relation whose `FusionWeights` apply, `fusion_features`, and the probability of each type, shape (n, 6).
 
         Args:
             sample: has response and evidence.
@@ -182,7 +182,7 @@ class Network:
         if answers is not None:
             more = np.float32(_ANSWERS_WEIGHT * (answers[:, 0].max() - answers[:, 2].min()))
             words = replace(words, answers=answers, response=words.response + more)
-        return relation, join_features(words, raw), words.types
+        return relation, fusion_features(words, raw), words.types
 
     def words(
         self,
@@ -319,8 +319,8 @@ def _of_words(
     return WordLogits(mean[:, 0], mean[:, 1:], whole[part[np.minimum(first, len(part) - 1)]])
 
 
-def join_features(words: WordLogits, raw: RawPrediction) -> Float32s:
-    """The features of each word that a `Join` weighs, shape (n, 18).
+def fusion_features(words: WordLogits, raw: RawPrediction) -> Float32s:
+    """The features of each word that a `FusionWeights` weighs, shape (n, 18).
 
     From the reader and from grounding: the word's logit, and the mean and the maximum of its sentence. From the reader
     also the mean and the maximum of the response, and the logit of the response. From `AnswerFinder`, or else 0: the
@@ -412,7 +412,7 @@ class Reader(WordDetector):
         super().__init__(threshold, self._manifest, words=words)
         self._encoder = registry.find(ENCODER)
         for name, file, known in (
-            ("encoder", self._encoder, self._manifest.reads_with),
+            ("encoder", self._encoder, self._manifest.encoder_sha256),
             ("grounding network", self._grounding.network, self._manifest.grounding),
         ):
             if file_sha256(file)[:16] != known:
@@ -432,7 +432,7 @@ class Reader(WordDetector):
         return signature(
             detector=self.name,
             weights=digest([*(self._manifest.sha256[name] for name in self._files), self._manifest.grounding])[:12],
-            encoder=self._manifest.reads_with[:12],
+            encoder=self._manifest.encoder_sha256[:12],
             judging=JUDGING_VERSION,
             input=_INPUT_VERSION,
             threshold=self._threshold,
@@ -445,8 +445,8 @@ class Reader(WordDetector):
         return Network(self._folder / FILES[0], self._encoder, answers)
 
     @cached_property
-    def _joins(self) -> dict[str, Join]:
-        return msgspec.json.decode((self._folder / "joins.json").read_bytes(), type=dict[str, Join])
+    def _fusion(self) -> dict[str, FusionWeights]:
+        return msgspec.json.decode((self._folder / "fusion.json").read_bytes(), type=dict[str, FusionWeights])
 
     def _predict_raw(self, sample: Sample, resolved: ResolvedLanguage) -> RawPrediction | None:
         evidence, note = evidence_language(sample, resolved.tag)
@@ -459,12 +459,12 @@ class Reader(WordDetector):
         notes = () if note is None else (note,)
         if (raw.harmless | raw.verbatim).all():
             logits = np.minimum(raw.logits, VERBATIM_LOGIT)  # nothing is left for the network
-            calibration = self._joins[relation].calibration
+            calibration = self._fusion[relation].calibration
             return replace(raw, logits=logits, calibration=calibration, notes=notes, response_logit=VERBATIM_LOGIT)
         relation, features, probable = self._network.read(sample, raw, relation, resolved.tag, evidence)
-        join = self._joins[relation]
-        unsupported = features @ np.array(join.weights, np.float32)
-        located = features @ np.array(join.locating or join.weights, np.float32)
+        fusion = self._fusion[relation]
+        unsupported = features @ np.array(fusion.weights, np.float32)
+        located = features @ np.array(fusion.locating or fusion.weights, np.float32)
         by_reading = np.log(np.maximum(probable, 1e-6) / np.maximum(1.0 - probable, 1e-6))
         types = (by_reading + raw.logits[:, 1:]) / 2  # their mean is right more often than either alone
         logits = np.concatenate([unsupported[:, None], types], axis=1).astype(np.float32)
@@ -472,7 +472,7 @@ class Reader(WordDetector):
         return replace(
             raw,
             logits=logits,
-            calibration=join.calibration,
+            calibration=fusion.calibration,
             notes=notes,
             response_logit=response_logit,
             location_logits=located,

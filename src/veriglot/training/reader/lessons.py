@@ -50,7 +50,7 @@ _UNASKED = 0.12  # share of rows whose question is left out
 _CLOSE = 0.9  # share of answers in the evidence's language that are split into sentences, as `detect` does
 _VIEWS = (64, 128, 192)  # tokens of evidence for such a sentence
 _TRANSLATIONS = 6000  # made from parallel data sets
-_HELD_OUT_CASES = 400  # of held-out facts, for the join
+_HELD_OUT_CASES = 400  # of held-out facts, for the fusion weights
 
 SHARES = read_package_data(__package__, "shares.toml", dict[str, float])
 
@@ -129,15 +129,15 @@ def read_material(paths: Sequence[Path], seed: int) -> Material:
     rng = Random(f"reader {seed}")  # noqa: S311  a seeded draw, not a secret
     parallel = paragraphs(labelled.answers)
     labelled.answers += read_answers(folders)
-    commonness = count_words(labelled)
+    frequencies = count_words(labelled)
     by_source = defaultdict[str, list[Example]](list)
     for example in labelled.examples:
         if example.source == "qa":
             example = replace(example, kind="calibrating")
         by_source["silver" if example.kind == "silver" else "natural"].append(example)
-    for example in synthetic_examples(labelled, commonness, seed):
+    for example in synthetic_examples(labelled, frequencies, seed):
         by_source[example.source].append(example)
-    by_source["across"] = [*answers_across(parallel, rng), *sentences_across(parallel, commonness, rng)]
+    by_source["across"] = [*answers_across(parallel, rng), *sentences_across(parallel, frequencies, rng)]
     texts = aligned(parallel)
     by_source["translations"] = [
         *translations_of(texts, min(_TRANSLATIONS, 6 * len(texts)), rng),

@@ -1,6 +1,6 @@
 """Packages that conflict with ours: each runs in a Python environment of its own, connected by a pipe.
 
-`companion_engines.py` runs on the other side and imports nothing of Veriglot. The protocol, version 1, is one JSON
+`external_engines.py` runs on the other side and imports nothing of Veriglot. The protocol, version 1, is one JSON
 object per line in UTF-8, over standard input and output; a package's own output goes to standard error:
 
     engine    {"type": "hello", "protocol": 1, "packages": {name: version}}
@@ -38,10 +38,10 @@ from veriglot.records.settings import Record
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Answer", "Companion", "python_of"]
+__all__ = ["Answer", "ExternalEngine", "python_of"]
 
 PROTOCOL = 1
-_ENGINES = Path(__file__).with_name("companion_engines.py")
+_ENGINES = Path(__file__).with_name("external_engines.py")
 _KEPT_LINES = 20  # last lines of standard error, for the message
 _LONGEST_LINE = 400  # maximum code points of each
 _PATIENCE = 5.0  # seconds until a process that should exit is killed
@@ -149,7 +149,7 @@ class _Results(_Tagged):
 _Message = _Hello | _Ready | _Refused | _Results
 
 
-class Companion:
+class ExternalEngine:
     """An engine in its own Python environment: started immediately, and restarted if it dies.
 
     It processes one batch at a time: threads that share it wait for each other.

@@ -131,7 +131,7 @@ def write_weights(
     answers: Path | None,
     say: Callable[[str], None],
 ) -> None:
-    """Write the folder: the network, `answers` if there is such a file, and the weights of its fusion with grounding."""
+    """Write the folder: the network, `answers` if there is such a file, and weights to fuse it with grounding."""
     rng = Random(f"outliers {seed}")  # noqa: S311  a seeded draw, not a secret
     some = rng.sample(material.held_out, min(len(material.held_out), _OF_OUTLIERS))
     tokeniser = Tokeniser(encoder)

@@ -46,7 +46,7 @@ def test_marks_of_a_model_are_no_labels_by_default(tmp_path: Path) -> None:
     assert not any((results.figures, results.wins, results.comparisons))
     (data,) = results.data
     assert (data.labelled, data.unlabelled) == (False, 40)
-    told = "animals: annotations of models (absent-words@1) are no labels where nobody else labelled a sample"
+    told = "animals: annotations by models (absent-words@1) do not count as labels of samples that no person labelled"
     assert any(told in said for said in progress.said)
     assert told in bench_document(results, "markdown")
 
@@ -121,6 +121,6 @@ def test_a_later_revision_is_the_same_maker_and_another_model_is_not(maker: str,
 
 def test_evaluate_tells_whose_labels_it_holds_against() -> None:
     (whose, own, *_) = evaluate(marked(), AbsentWords(), resamples=0).notes
-    assert "labels by a model and by no person: absent-words@1" in whose
+    assert "labels by a model, not by people: absent-words@1" in whose
     assert own == "40 samples are compared with the detector's own marks: their figures mean nothing"
     assert not any("model" in note or "own marks" in note for note in evaluate(samples(), AbsentWords()).notes)

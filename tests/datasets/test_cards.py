@@ -250,7 +250,7 @@ def test_the_command_writes_card_and_questions(tmp_path: Path, capfd: pytest.Cap
     assert main(words) == 3
     assert (tmp_path / "card.md").read_text("utf-8") == card_page(card([str(path)]))
     assert main(words) == 2
-    assert "is there already" in capfd.readouterr().err
+    assert "already exists" in capfd.readouterr().err
     assert main(["dataset", "card", str(path), "-q", "--about", str(tmp_path / "about.toml")]) == 3
     assert capfd.readouterr().out.startswith("---\n")
     with pytest.raises(UsageError, match="Standard input"):

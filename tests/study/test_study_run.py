@@ -264,7 +264,7 @@ def test_a_profile_that_does_not_belong_to_the_detector_is_refused(tmp_path: Pat
             make(study, tmp_path / "refused")
     (tmp_path / "profile.json").write_bytes(msgspec.json.encode(profile))
     study.write_text(study.read_text() + "\nthreshold = 0.4")
-    with pytest.raises(UsageError, match=r"holds at the threshold 0\.5"):
+    with pytest.raises(UsageError, match=r"is for the threshold 0\.5"):
         make(study, tmp_path / "refused")
     study.write_text(study.read_text().replace("threshold = 0.4", ""))
     assert (

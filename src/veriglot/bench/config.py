@@ -392,7 +392,7 @@ def _check_data(config: Config) -> None:
         where = f"data[{number}]"
         require_files(config.path.parent, entry.path, f"{where}.path")
         require_files(config.path.parent, entry.dev or (), f"{where}.dev")
-        require(entry.levels, "a data set has a level or more", f"{where}.levels")
+        require(entry.levels, "a data set has at least one level", f"{where}.levels")
         require(
             entry.dev is not None or 0.0 <= entry.dev_share < 1.0,
             "the share that is for tuning lies between 0 and 1, such as 0.3",
@@ -445,5 +445,5 @@ def _check_predictions(config: Config, entry: SystemEntry, where: str) -> None:
         entry.data or len(config.data) == 1,
         "predictions are joined with samples by id, and several data sets may have the same ids",
         where,
-        'Say which data they are of, as in data = ["NAME"].',
+        'Name their data set, as in data = ["NAME"].',
     )

@@ -163,13 +163,13 @@ class DataSet(Record):
         notes = [f"{self.name}: {note}." for note in self.flagged]
         if self.makers:
             notes.append(
-                f"{self.name}: its labels were made by a model, {self.entry.annotator}, and by no person: figures say"
+                f"{self.name}: its labels were made by a model, {self.entry.annotator}, not by people: figures say"
                 " how far systems agree with it, not how often they are right."
             )
         if self.unnamed_models:
             notes.append(
-                f"{self.name}: annotations of models ({', '.join(self.unnamed_models)}) are no labels where"
-                " nobody else labelled a sample; `annotator` in the bench file makes them labels by name."
+                f"{self.name}: annotations by models ({', '.join(self.unnamed_models)}) do not count as labels of"
+                " samples that no person labelled; to use them, name the model as `annotator` in the bench file."
             )
         return notes
 

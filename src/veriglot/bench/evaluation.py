@@ -446,16 +446,17 @@ class Evaluator:
             notes += [f"{n} spans of type {name} have no counterpart" for name, n in sorted(self._strange.items())]
         if self._models:
             notes.append(
-                f"labels by a model and by no person: {', '.join(sorted(self._models))}; figures say how far the"
+                f"labels by a model, not by people: {', '.join(sorted(self._models))}; figures say how far the"
                 " detector agrees with it, not how often it is right"
             )
         if self._whole:
             notes.append(
-                f"{self._whole} samples are labelled as a whole: only figures of responses hold them (--unit response)"
+                f"{self._whole} samples are labelled as a whole: only figures of responses include them (--unit"
+                " response)"
             )
         if self._unplaced:
             notes.append(
-                f"{self._unplaced} samples count as right, with no place marked, though a label says unsupported"
+                f"{self._unplaced} samples count as right, as no span is marked, though a label says unsupported"
             )
         if self._own:
             notes.append(f"{self._own} samples are compared with the detector's own marks: their figures mean nothing")
@@ -475,7 +476,7 @@ class Evaluator:
         notes = self.notes()
         if self._without_rules and (levels is None or "fact" in levels):
             tags = ", ".join(sorted(self._without_rules))
-            notes = (*notes, f"each sentence is counted as one fact, for want of rules, in: {tags}")
+            notes = (*notes, f"each sentence is counted as one fact, as there are no rules for it, in: {tags}")
         return measured(self.stored(), seed=seed, resamples=resamples, levels=levels, notes=notes)
 
 

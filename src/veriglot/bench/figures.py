@@ -327,7 +327,7 @@ class Measurement:
             chosen = dev.languages == tag if by_language else np.ones(len(dev), bool)
             cut, reached, items, positives, reason = tune(system.dev.badness[chosen], dev.nonfactual[chosen], measure)
             if system.verdicts_alone:
-                cut, reached, reason = 0.5, None, "verdicts alone, which count as they are"
+                cut, reached, reason = 0.5, None, "the system gives only verdicts, which count as they are"
             elif not len(dev):
                 marked = self.test.nonfactual
                 one_kind = f"{'every' if marked.all() else 'no'} item is unsupported"

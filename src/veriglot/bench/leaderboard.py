@@ -658,19 +658,19 @@ def _notes(config: Config, state: State) -> list[str]:
     notes = []
     for data in state.data:
         if not data.labelled:
-            notes.append(f"{data.name} has no labels: nobody is ranked by it.")
+            notes.append(f"{data.name} has no labels, so systems are not ranked on it.")
         notes += data.notes()
         own = dict.fromkeys(cell.system for cell in state.cells if cell.data == data.name and cell.reason == OWN_MARKS)
         notes += [f"{name} is not judged on {data.name}: {OWN_MARKS}." for name in own]
         if data.bad_rows:
-            notes.append(f"{data.name}: no figure has the rows that could not be read ({data.bad_rows:,}).")
+            notes.append(f"{data.name}: rows that could not be read are in no figure ({data.bad_rows:,}).")
         if data.entry.seen:
-            notes.append(f"{data.name} was in the training of {', '.join(data.entry.seen)}.")
+            notes.append(f"{data.name} was in the training data of {', '.join(data.entry.seen)}.")
     related = any(measure in CORRELATIONS for level in state.boards for measure in config.measures(level))
     if related and any(data.labelled for data in state.data):
         notes.append(
-            "Correlations have the sign that makes a good system positive: its opinion of how good an item is with the"
-            " support rate, of how bad it is with the unverified rate."
+            "Correlations are positive for a good system: how good it finds an item is correlated with the support"
+            " rate, how bad with the unverified rate."
         )
     return notes
 
@@ -726,7 +726,7 @@ def recorded(results: BenchResults, *, level: str = "word", measure: str = MEASU
     figures = tuple(_figures(results, {entry.name: entry for entry in results.data}, level, measure))
     if not figures:
         raise UsageError(
-            f"The results hold no {measure} of {level}s of a detector on {MIN_TEXTS} unseen texts of one language.",
+            f"The results have no {measure} of {level}s for a detector on {MIN_TEXTS} unseen texts of one language.",
             "Choose another --measure or --figure-level, or run the bench on more labelled data.",
         )
     return Recorded(format=Recorded.known, level=level, measure=measure, figures=figures, signature=results.signature)

@@ -413,7 +413,7 @@ def _results(work: _Run, load: LoadDetector) -> BenchResults:
         data = DataSet.read(entry, config)
         state.data.append(data)
         if not data.labelled:
-            say(f"{data.name} has no labels: what systems say of it is shown, and nobody is ranked by it")
+            say(f"{data.name} has no labels: the report shows what systems say of it, but does not rank them on it")
         for note in data.notes():
             say(note.removesuffix("."))
         _Work(work, data).measure(systems, state)

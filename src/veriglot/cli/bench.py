@@ -117,7 +117,7 @@ def run(
     failed = list(dict.fromkeys(cells))
     if not quiet:
         ranked = f"leaderboard is {folder / _RANKED[0]}"
-        say(f"the {ranked if _ranks(results) else f'page, which ranks nobody, is {folder / _UNRANKED[0]}'}")
+        say(f"the {ranked if _ranks(results) else f'page, which has no ranking, is {folder / _UNRANKED[0]}'}")
         if failed:
             say(f"failures in {', '.join(failed)}. The option --retry tries again.")
     return EXIT_ROWS_FAILED if failed else 0

@@ -145,7 +145,7 @@ class Account:
             say(str(row.as_error()))
         elif self._reported == self._shown + 1:
             rest = f"written to {where}" if written else f"counted; {_ALL_OF_THEM}"
-            say(f"further rows that cannot be read are not shown, only {rest}.")
+            say(f"further unreadable rows are not shown, only {rest}.")
 
     def samples(
         self, rows: Iterable[Sample | FailedRow], failures: Path | None = None, *, stop: bool = False
@@ -204,7 +204,7 @@ class Account:
             )
         if reused:
             whole = "all" if reused == rows else f"{reused:,}"
-            hint = " --overwrite makes the output anew." if reused == rows else ""
+            hint = " Add --overwrite to start over." if reused == rows else ""
             self.warn(f"{whole} of them had been done by an earlier run.{hint}")
         return self.exit_code
 

@@ -286,7 +286,7 @@ def people(
             f" ({account['without_views']:,} without a count of views), {account['written']:,} written"
         )
     if account["written"] < count:
-        say(f"{account['written']:,} of the {count:,} people that were asked for.")
+        say(f"{account['written']:,} of the {count:,} requested people.")
     if json:
         print_json(account)
 
@@ -403,7 +403,7 @@ def _filters(order: ArticleOrder, wiki: Wikipedia | None, english: Wikipedia | N
                 "Set min_depth = 0 to keep them, and say so in your report.",
             )
         if statistics is None:
-            warnings.append("the depth of the edition is not checked: a dump does not tell it; see `statistics`.")
+            warnings.append("the depth of the edition is not checked: a dump does not state it; set `statistics`.")
         filters.append(shallow)
     if order.min_characters > 0:
         filters.append(Length(order.min_characters))
@@ -413,7 +413,7 @@ def _filters(order: ArticleOrder, wiki: Wikipedia | None, english: Wikipedia | N
         if maintenance.without_own:
             warnings.append(
                 f"no maintenance template of this language is known for {', '.join(maintenance.without_own)};"
-                " the English names alone are looked for."
+                " only the English names are searched for."
             )
         filters.append(maintenance)
     if order.min_edits > 0:
@@ -544,8 +544,8 @@ def written_once(
             if account.get("made_by") == made_by:
                 return account, False
         raise UsageError(
-            f"{path} is there already, and was not made by this command with these options.",
-            "Name another file, or add --overwrite to make it anew.",
+            f"{path} already exists, and was not made by this command with these options.",
+            "Name another file, or add --overwrite to replace it.",
         )
     rows, account = make()
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -231,14 +231,12 @@ class _FactualSet:
         )
         people = account["people"]
         if people["chosen"] < self._order.count:
-            say(
-                f"{people['chosen']:,} of the {self._order.count:,} people that were asked for have the articles it"
-                " takes."
-            )
+            say(f"{people['chosen']:,} of the {self._order.count:,} requested people have the required articles.")
         if not self._run.quiet:
+            looked_up, chosen = people["looked_up"], people["chosen"]
             say(
-                f"{people['looked_up']:,} people looked up, {people['chosen']:,} taken; who was not, and what is"
-                f" lacking, stands in {aside}."
+                f"People looked up: {looked_up:,}, taken: {chosen:,}. {aside} lists the others, and why each is"
+                " missing."
             )
         if not people["chosen"]:
             raise _nobody(account, aside)
@@ -368,7 +366,11 @@ def _given(order: _SetOrder, articles: Sequence[str], stack: ExitStack, aside: l
         if not isinstance(row, Reference):
             aside.append(_unusable(row))
             return
-        why = "there is one about them in this language already" if "item" in row.meta else "it names no `item`"
+        why = (
+            "an earlier row has an article on this person in this language"
+            if "item" in row.meta
+            else "it names no `item`"
+        )
         aside.append(RejectedPerson(row.meta.get("item", ""), "unusable", {}, row.language, f"article {row.id}: {why}"))
 
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="veriglot-")))
@@ -420,14 +422,14 @@ def _show(manifest: FactualManifest, root: Path, *, json: bool) -> None:
     say(f"{root}: {total['kept']:,} responses against the article, {total['pairs']:,} pairs of responses. {cost}.")
     aside = manifest.files["rejected.jsonl"].rows
     if aside:
-        say(f"Responses set aside, whole and with the reason, in {root / 'rejected.jsonl'}: {aside:,}.")
+        say(f"Responses rejected, with reasons in {root / 'rejected.jsonl'}: {aside:,}.")
     if manifest.without_cross:
-        say(f"Responses without an article in the other language to be held against: {manifest.without_cross:,}.")
+        say(f"Responses without an article in the other language to be compared with: {manifest.without_cross:,}.")
     labels = manifest.labels
     if labels["given"]:
         say(
-            f"{labels['used']:,} of {labels['given']:,} labels used; {labels['of_another_text']:,} are of another text,"
-            f" {labels['of_no_row']:,} of no row."
+            f"{labels['used']:,} of {labels['given']:,} labels used; for another text: {labels['of_another_text']:,},"
+            f" for no row: {labels['of_no_row']:,}."
         )
 
 

@@ -126,7 +126,7 @@ def card(
 
     answers = None if about is None else read_given(Path(about))
     if write_about is not None and Path(write_about).exists():
-        raise UsageError(f"{write_about} is there already.", "Name a file that does not exist.")
+        raise UsageError(f"{write_about} already exists.", "Name a file that does not exist.")
     with ProgressReporter(shown=not quiet) as progress:
         record = made(
             data, given=answers, format=format_, language=known_tag(language), splits=splits, progress=progress

@@ -157,27 +157,27 @@ def _remarks(account: Account, output: Path) -> Iterator[str]:
     cleaned, sample = account.cleaned, account.sample
     if cleaned.unreadable:
         where = output / "work" / "read" / "failed.jsonl"
-        yield f"Rows that could not be read: {cleaned.unreadable:,}; why stands in {where}."
+        yield f"Rows that could not be read: {cleaned.unreadable:,}; {where} gives the reasons."
     if cleaned.other_languages:
         yield f"Other languages: {_languages(cleaned.other_languages)}."
     if cleaned.uncompared:
-        yield f"Lines among too many alike to be held against all of them: {cleaned.uncompared:,}."
+        yield f"Lines similar to too many others to be compared with all of them: {cleaned.uncompared:,}."
     if sample is None:
-        yield f"The clean sources stand in {output / 'clean.jsonl'}: add a target to each, and sample from that."
+        yield f"The clean sources are in {output / 'clean.jsonl'}: add a target to each, then sample from that file."
         return
     for scorer in sample.scorers:
         if scorer.worst_tied > scorer.worst:
             yield (
                 f"{scorer.scorer}: {scorer.worst_tied:,} lines are as bad as the last of its {scorer.worst:,} worst;"
-                " which of them are taken, a hash of their text decides."
+                " a hash of their text decides which are taken."
             )
         if scorer.missing:
             yield (
-                f"{scorer.scorer}: {scorer.missing:,} lines fewer were drawn than wanted, since its worst percentile"
-                f" holds {scorer.percentile:,} lines, those included that were chosen before."
+                f"{scorer.scorer}: lines missing from its draw: {scorer.missing:,}. Lines in its worst"
+                f" percentile, with those already chosen: {scorer.percentile:,}."
             )
         if scorer.unscored:
-            yield f"{scorer.scorer}: lines not scored: {scorer.unscored:,}; why stands in report.json."
+            yield f"{scorer.scorer}: lines not scored: {scorer.unscored:,}; report.json gives the reasons."
     for name, part in sample.parts.items():
         if part.lines != part.wanted:
             yield f"Lines of {name}: {part.lines:,}, not {part.wanted:,}; groups of near-duplicates are too large."

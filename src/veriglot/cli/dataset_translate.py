@@ -138,7 +138,7 @@ def _show_translated(account: Account[TranslationLanguage], output: Path, *, jso
         done=f"{output}: {total.translated:,} of {_asked(account):,} rows kept, {failed}{marks.dropped:,} of"
         f" {marks.asked:,} spans dropped.",
         reasons={"row": total.row_reasons, **total.reply_reasons},
-        rejected=f"What was not taken stands in {rejected_path(output)}:",
+        rejected=f"Rejected, as listed in {rejected_path(output)}:",
         json=json,
     )
 

@@ -344,7 +344,7 @@ def _pair_sample(options: DetectOptions) -> Sample:
     if options.inputs and not options.evidence:
         raise UsageError(
             f"{options.inputs[0]} is a file of samples, and the other options give a pair.",
-            "Give one of the two; --evidence stands before files that a response is held against.",
+            "Give one of the two; write --evidence before files to check a response against.",
         )
     if (options.response is None) == (options.response_text is None):
         raise UsageError("A pair has one response: give either --response or --response-text.")

@@ -121,7 +121,7 @@ def evaluate(options: EvaluateOptions) -> int:
         evaluation = _measured(options, account, confidences)
     except KeyboardInterrupt:
         account.warn(
-            "Interrupted. Nothing is kept: the same command starts anew. To be able to stop and go on, make predictions"
+            "Interrupted: nothing was saved. To be able to resume, make predictions"
             " with `veriglot detect --words -o FILE`, and evaluate them with --predictions FILE."
         )
         raise
@@ -340,9 +340,10 @@ def _show(options: EvaluateOptions, evaluation: Evaluation, calibration: Calibra
             calibration.quality,
             f"Calibration of {calibration.detector} ({calibration.method}), in {options.calibrate}",
             [
-                "given: the confidences as they came; calibrated: by fits that did not see the text; change: of the"
-                " two, on the same resamples of whole texts. 95% intervals; those of ECE lie high in small data.",
-                f"Calibrated, F1 of words is best from {calibration.threshold:.4f} on: the threshold of the file.",
+                "given: the detector's own confidences; calibrated: by fits to other texts; change: their difference,"
+                " on the same resamples of whole texts. 95% intervals; those of ECE are too high in small data.",
+                f"After calibration, F1 of words is best from {calibration.threshold:.4f} on: the threshold of the"
+                " file.",
                 calibration.signature,
             ],
         )

@@ -213,7 +213,7 @@ class Queries:
 
     def __init__(self, names: Sequence[str], reading: Reading = Reading()) -> None:
         if STDIN in names:
-            raise UsageError("Standard input cannot be read again when the run goes on.", "Write it to a file first.")
+            raise UsageError("Standard input cannot be read again when the run resumes.", "Write it to a file first.")
         self._options = {"language": known_tag(reading.language), "format": reading.format}  # they change the rows
         self.inputs = find_inputs(names, format_name=reading.format, skipped=say)
 
@@ -271,7 +271,7 @@ def tell(path: Path, tally: Tally, what: str = "responses") -> int:
         with Path(f"{path}.failed.jsonl").open("rb") as failures:
             first = msgspec.json.decode(next(failures), type=FailedRow).as_error()
         say(f"The first that failed: {first}")
-        say(f"Each stands with its reason in {path}.failed.jsonl; --retry takes them up again.")
+        say(f"Each stands with its reason in {path}.failed.jsonl; add --retry to try them again.")
     return EXIT_ROWS_FAILED if tally.failed else 0
 
 

@@ -276,10 +276,10 @@ class Verdict(Record):
 def verdict_on(response: str, asked: str) -> Verdict:
     """Check the language of one response against the requested one; the script may differ."""
     if not any(char.isalpha() for char in response):
-        return Verdict(None, None, "empty", "it holds no letter")
+        return Verdict(None, None, "empty", "it has no letters")
     identified = identify(response)
     if identified is None:
-        return Verdict(None, None, "undetected", "its language cannot be told")
+        return Verdict(None, None, "undetected", "its language cannot be identified")
     confidence = round(identified.confidence, 4)
     if not same_language(identified.tag, asked):
         return Verdict(identified.tag, confidence, "language", f"it is in {identified.tag} and should be in {asked}")

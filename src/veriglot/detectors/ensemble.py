@@ -494,7 +494,7 @@ def _check(learned: StackedMember, detector: Detector, path: str | None) -> None
         raise UsageError(
             f"The weights of {path} were learned with {learned.name} ({learned.settings}), and here it is"
             f" {detector.name} ({own}).",
-            remedy="Learn them anew with veriglot train stacking.",
+            remedy="Retrain them with veriglot train stacking.",
         )
 
 

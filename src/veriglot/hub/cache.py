@@ -131,10 +131,10 @@ def _fetch_anywhere(arrivals: ModelDownload, places: tuple[Source, ...], say: Sa
                 say(f"Not got. {explanations[-1]}")
         else:
             return
-    remedy = "Type the command again, or give" if retryable else f"Unset {OFFLINE}, or give" if offline() else "Give"
+    remedy = "Rerun the command, or give" if retryable else f"Unset {OFFLINE}, or give" if offline() else "Give"
     right = "" if retryable or offline() else " that is right"
     name = arrivals.model.name
-    reasons = " ".join(explanations) or "The registry names no place to get it from."
+    reasons = " ".join(explanations) or "The registry names no source for it."
     raise WeightsError(
         f"The model {name!r} could not be fetched. {reasons}",
         f"{remedy} a copy{right}: veriglot models get {name} --from PATH",

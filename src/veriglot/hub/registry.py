@@ -318,7 +318,7 @@ def _join(known: dict[str, Model], registry: _Registry, path: Path) -> None:
         if name in known:
             raise UsageError(
                 f"{path} names a model {name!r}, and so does {known[name].origin}.",
-                "Give it another name; to add places for the same files, use 'mirrors'.",
+                "Give it another name; to add sources of the same files, use 'mirrors'.",
             )
         known[name] = model
     for name, places in registry.mirrors.items():

@@ -518,7 +518,7 @@ def ask_all(client: Client, requests: Iterable[Request], *, jobs: int = 8) -> It
         if len(pending) >= _GIVE_UP:
             raise ModelError(
                 f"{len(pending)} requests in a row got no reply; the last: {error.message}",
-                error.remedy or "See to the server, and start again: what is finished is kept.",
+                error.remedy or "Check the server, and start again: what is finished is kept.",
                 retryable=True,
                 fatal=True,
                 status=error.status,

@@ -312,7 +312,7 @@ class _Process:
         try:
             message: _Message = msgspec.json.decode(line, type=_Message)
         except msgspec.MsgspecError as error:
-            raise self._gone(f"it said what is no message ({error})") from error
+            raise self._gone(f"it sent an invalid message ({error})") from error
         return message
 
     def last_words(self) -> str:

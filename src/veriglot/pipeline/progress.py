@@ -70,7 +70,7 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.stop()
         if kind is KeyboardInterrupt and self._hint:
-            say("Interrupted. What is done is kept: the same command goes on from there.")
+            say("Interrupted. Rerun the command to resume.")
 
     def advance(self, rows: int = 1) -> None:
         """Count finished rows."""

@@ -126,10 +126,10 @@ def _checked(
         raise UsageError(f"A half-width is a share between 0 and 1, not {half_width}.", "Give one such as 0.01.")
     if wanted not in _PLANNED:
         raise UsageError(
-            f"There is no plan for the estimator {wanted}.", "Plan for label-shift: em is about as sure, or surer."
+            f"There is no plan for the estimator {wanted}.", "Plan for label-shift: em is about as precise, or more so."
         )
     if wanted is Estimator.PPI and (labels is None or not len(labels.response)):
-        raise UsageError("A plan for ppi needs labels of some responses.", "Label some ten of them first.")
+        raise UsageError("A plan for ppi needs labels of some responses.", "Label about ten of them first.")
     if ESTIMATORS[wanted].needs_profile and profile is None:
         raise UsageError(f"A plan for {wanted} needs an error profile.", "Give one, or plan for ppi.")
     return wanted

@@ -165,7 +165,7 @@ class _View:
         heads = ("file", "and", "passages in both", "of the smaller", "different languages")
         yield "shared", Table("Files with references in common", heads, rows)
         rows = [(leak.left, leak.stays, checks()[leak.check].title, f"{leak.rows:,}") for leak in self.report.leaks]
-        yield "leaks", Table("Leaks between splits", ("rows of", "that stand in", "how", "rows"), rows)
+        yield "leaks", Table("Leaks between splits", ("rows of", "that are in", "how", "rows"), rows)
         rows = [
             (
                 self.file(file.path), file.format, file.split or "–",

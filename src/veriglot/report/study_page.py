@@ -436,7 +436,7 @@ def _relations(view: View) -> Section | None:
             shares.append(Point(cell.length, rate.rate, name, *looks[cell.model], doubtful=not view.is_reliable(rate)))
     shares = shares if _differ(point.x for point in shares) else []  # otherwise all responses have the same length
     amounts = [point._replace(y=point.x * point.y) for point in shares]
-    heads = ("What is held against the rate", "Points", "Method", "Coefficient or difference", "Interval", "p")
+    heads = ("Compared with the rate", "Points", "Method", "Coefficient or difference", "Interval", "p")
     rows = [
         (
             c.name, f"{c.points:,} {c.of}", c.method, TableCell(number(c.r, 2), kind="strong"),
@@ -457,7 +457,7 @@ def _relations(view: View) -> Section | None:
         *({"points": drawn, "axis": Axis.of([p.y for p in drawn if not p.doubtful])} for drawn in (shares, amounts)),
         Axis.of([point.x for point in shares]),
         [plot for plot in plots if plot is not None],
-        Table("Relations of rates with other things", heads, rows),
+        Table("Relations of rates with other quantities", heads, rows),
     )
     if len(shares) < _ONE_PLOT and not rows:
         return None
@@ -562,7 +562,7 @@ def _coverage(rows: _Rows, head: str) -> Markup:
         share = _html("figure", percent(judged / planned if planned else None))
         strips.append((label, outcomes, (share, f"{judged:,} of {planned:,}")))
     heads = (head, "Responses", "Coverage", "Judged of planned")
-    caption = "What became of the responses"
+    caption = "Outcomes of the responses"
     return share_chart(strips, lambda name: _STATUS_SLOTS.get(name, "rose"), caption=caption, heads=heads)
 
 

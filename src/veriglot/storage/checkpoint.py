@@ -52,7 +52,7 @@ _FOREIGN = {"evidence:other_language", "evidence:other_script", "auto:no reader"
 _SIDE_FILES = (".progress", ".failed.jsonl", ".rejected.jsonl", ".rows.jsonl", ".asked", ".lock", ".partial")
 _SHOWN = 1_000  # maximum characters of a setting in a message
 _SAVE_EVERY = 60.0  # seconds; a kill loses at most so much of the run time in the manifest
-_RESTART = "Type the command again with --overwrite to make it anew, or name another output."
+_RESTART = "Rerun the command with --overwrite to replace it, or name another output."
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -500,10 +500,10 @@ class Checkpoint:
         before = self._before()
         if before is None:
             for path in () if self.restart else self._written():
-                raise UsageError(f"{path} is there already, and nothing says how it was made.", _RESTART)
+                raise UsageError(f"{path} already exists, and nothing says how it was made.", _RESTART)
             return
         if differences := self._differences(before):
-            raise UsageError(f"{self.output} was begun differently: {'; '.join(differences)}.", _RESTART)
+            raise UsageError(f"{self.output} was started differently: {'; '.join(differences)}.", _RESTART)
 
     def open(self) -> None:
         """Lock the output: start it, resume it, or see that it is complete (then `finished` is true).

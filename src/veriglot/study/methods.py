@@ -269,12 +269,12 @@ def assumptions_in_words(config: Config, estimated: StudyRates, languages: Seque
         if each.profile is not None and each.profile.data.kind != "gold":
             lines.append(
                 f"The profile of {each.description.name} rests on {each.profile.data.kind} labels, which are"
-                " taken for right."
+                " assumed right."
             )
     if Estimator.PPI in config.estimators:
         lines.append("The labelled responses were drawn from the study's responses at random.")
         if Kind.MODEL in estimated.labelled_by:
-            lines.append("Labels of the study's responses were made by a model (silver), and are taken for right.")
+            lines.append("Labels of the study's responses were made by a model (silver), and are assumed right.")
     return tuple(lines)
 
 

@@ -485,12 +485,14 @@ def _contradiction(rate: Rate, other: Rate | RateEstimate, name: str, counted: S
             return start + f"the marked share holds false alarms and lacks what was missed, so quote {name}"
         if rate.estimator is Estimator.PAPER:
             return start + f"precision or recall here is not that of the profile, so quote {name}"
-        return start + f"the detector errs otherwise here than in its profile, so quote {name} ({to_label})"
+        return start + f"the detector errs differently here than in its profile, so quote {name} ({to_label})"
     if isinstance(other, Rate):
-        return start + f"the detector errs otherwise here than in its profile, so label some and quote ppi ({to_label})"
+        return (
+            start + f"the detector errs differently here than in its profile, so label some and quote ppi ({to_label})"
+        )
     if rate.estimator is Estimator.PPI:
         return start + f"the labels may not be drawn at random ({to_label})"
-    return start + f"the detector errs otherwise here than was assumed, so quote ppi ({to_label})"
+    return start + f"the detector errs differently here than was assumed, so quote ppi ({to_label})"
 
 
 def _labels_needed(counted: Sequence[CellCounts], rate: float) -> int:

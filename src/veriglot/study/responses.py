@@ -110,7 +110,7 @@ def _decoded(path: Path, kind: type[R]) -> Iterator[R]:
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise InputError(
                     f"it was changed after it was made: {error}",
-                    "Type the command again with --overwrite.",
+                    "Rerun the command with --overwrite.",
                     path=str(path),
                     line=number,
                 ) from None

@@ -199,7 +199,7 @@ def _check_profile(entry: DetectorEntry, profile: ErrorProfile, description: Des
         raise UsageError(f"{what} is of {profile.detector}, and the study uses {description.name}.", REMEASURE)
     if abs(profile.threshold - description.threshold) > 1e-9:
         raise UsageError(
-            f"{what} holds at the threshold {profile.threshold}, and the study marks from {description.threshold}.",
+            f"{what} is for the threshold {profile.threshold}, and the study marks from {description.threshold}.",
             REMEASURE,
         )
 

@@ -457,7 +457,7 @@ def train(config: NLIConfig, folder: Path, *, say: Callable[[str], None] = lambd
         result = read_json_record(finished, Result, f"Remove {output} to train it again.")
         if result.fingerprint == job.result.fingerprint:
             return result
-        remedy = "Give another output, or remove the folder to begin anew."
+        remedy = "Give another output, or remove the folder to start over."
         raise UsageError(f"{output} was trained with other settings or other data.", remedy)
     saved = output.with_name(f"{output.name}.checkpoints")
     begun = saved / "run.txt"

@@ -631,8 +631,8 @@ def _bind(output: Path, config: TokensConfig, material: Material) -> None:
         before = json.loads(path.read_bytes())
         if before != now:
             raise UsageError(
-                f"{output} was begun with other settings: {'; '.join(differing_settings(before, now))}.",
-                "Give another output, or remove the folder to begin anew.",
+                f"{output} was started with other settings: {'; '.join(differing_settings(before, now))}.",
+                "Give another output, or remove the folder to start over.",
             )
     elif _IS_FIRST:
         write_json(path, now)

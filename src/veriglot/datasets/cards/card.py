@@ -776,13 +776,13 @@ def _ratings(card: Card) -> Iterator[tuple[str, ...]]:
 def _limits(card: Card) -> Iterator[str]:
     levels = {finding.check: finding.level for finding in card.checks.findings}
     if {labels.kind for labels in card.checks.labels} == {"model"}:
-        yield "Labels are by models or rules (silver), not by people: figures on them are no figures on real errors."
+        yield "Labels are by models or rules (silver), not by people: figures on them do not measure real errors."
     if "no_clean_rows" in levels:
-        yield "Labels with hardly a clean response: false alarms cannot be measured on them."
+        yield "Hardly a labelled response is clean: false alarms cannot be measured."
     if "dense_marks" in levels:
         yield "More is marked than in most answers of models: figures at one prevalence do not carry over to another."
     if levels.get("glued_span") == "error":
-        yield "Old and new words stand glued together: a detector can learn the seam."
+        yield "Old and new words are glued together: a detector can learn the seam."
     if any(name.startswith("leaked_") and checks()[name].level == "error" for name in levels):
         yield "Splits share texts or references: figures on one split after training on another are too good."
     if "repeated_text" in levels:

@@ -391,7 +391,8 @@ class _Checker:
         for name, near_index in (("near_text", texts), ("leaked_near_reference", references)):
             if near_index.uncompared:
                 self._progress.say(
-                    f"{near_index.uncompared:,} texts share a bucket with too many to be compared ({name})"
+                    f"texts similar to too many others to be compared with all of them: {near_index.uncompared:,}"
+                    f" ({name})"
                 )
         return groups
 

@@ -404,7 +404,7 @@ class RuledSet:
             reject = partial(SilverRejection, seed.id, seed.id, tag, type_, attempt=attempt)
             edit = _sentence_error(quotation, rng) if type_ == "sentence" else quotation.error(type_, rng)
             if edit is None:
-                rejections.append(reject("no_place", "nothing in it can be changed so"))
+                rejections.append(reject("no_place", "no change of this kind is possible in it"))
                 if sum(fault.reason == "no_place" for fault in rejections) == _PLACELESS:
                     break
                 continue

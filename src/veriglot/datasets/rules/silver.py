@@ -578,7 +578,7 @@ def make_row(planned: _Planned, material: Material, settings: RuleSettings) -> M
         quoted += 1
         missed = _put_in(quotation, planned.types, rng)
         if missed is not None:
-            detail = "nothing in the quotation can be changed so"
+            detail = "no change of this kind is possible in the quotation"
             rejections.append(reject(missed, "no_place", detail, text=quotation.text))
             continue
         edited = quotation.applied()

@@ -474,7 +474,7 @@ def read(
         if not writer.count and first_bad is not None:
             raise InputError(
                 f"no line can be read; of {unreadable:,} rows the first: {first_bad.message}",
-                f"{first_bad.remedy} All of them stand in {failed_path}.".strip(),
+                f"{first_bad.remedy} All of them are in {failed_path}.".strip(),
             )
         if not writer.count:
             raise InputError("there is no line in the inputs")

@@ -275,7 +275,7 @@ def _check(order: MtSample, lines: int, translated: int) -> None:
     """Raise an error if the order does not fit the data."""
     if translated and not (order.scorers or order.given):
         raise UsageError(
-            "The lines have translations, and nothing scores them.",
+            "The lines have translations, but nothing to score them by.",
             "In the file of --config, name scorers (scorer), or columns of the data (scores).",
         )
     if translated and order.target is None:

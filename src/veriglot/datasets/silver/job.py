@@ -132,8 +132,8 @@ def _verdict(reply: Reply, *, wanted: bool) -> Violation | None:
     if supported is wanted:
         return None
     if supported:
-        return Violation("supported", "the model that checks says that the reference supports it")
-    return Violation("unsupported", "the model that checks says that the reference does not support it")
+        return Violation("supported", "the checking model says that the reference supports it")
+    return Violation("unsupported", "the checking model says that the reference does not support it")
 
 
 def _sentences_around(sample: Sample, change: Change) -> str:
@@ -293,7 +293,7 @@ class SilverJob:
             return None
         after = before.then(sound.text, sound.changes)
         if after is None:
-            overlap = Violation("overlap", "it touches an error that is there already")
+            overlap = Violation("overlap", "it touches an earlier error")
             self._reject(id_, type_, overlap, sound.text, attempt)
             return None
         if self.support is None:

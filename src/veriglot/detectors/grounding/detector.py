@@ -555,7 +555,7 @@ class Model:
             self._session = onnx_session(str(path))
         except Exception as error:  # ONNX Runtime's errors share no base
             raise WeightsError(
-                f"The network {path} cannot be loaded: {error}.", remedy="Install Veriglot again, or train anew."
+                f"The network {path} cannot be loaded: {error}.", remedy="Reinstall Veriglot, or retrain."
             ) from error
 
     def logits(self, features: Float32s, sentence: Int64s) -> Float32s:
@@ -619,7 +619,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
         except FileNotFoundError as error:
             raise WeightsError(
                 f"There are no {cls.kind} weights in {folder}.",
-                remedy=f"Give a folder that `veriglot train {cls.kind}` made, or install Veriglot again.",
+                remedy=f"Give a folder that `veriglot train {cls.kind}` made, or reinstall Veriglot.",
             ) from error
         except msgspec.MsgspecError as error:
             raise WeightsError(f"{path} is not a manifest of {cls.kind} weights: {error}.") from error
@@ -633,7 +633,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
         for name in names:
             path = folder / name
             if not path.is_file() or file_sha256(path) != self.sha256.get(name):
-                raise WeightsError(f"{path} is missing or damaged.", remedy="Install Veriglot again, or train anew.")
+                raise WeightsError(f"{path} is missing or damaged.", remedy="Reinstall Veriglot, or retrain.")
 
 
 class Manifest(Weights, frozen=True, kw_only=True):
@@ -669,7 +669,7 @@ class Grounding(WordDetector):
             raise WeightsError(
                 f"The weights in {self._folder} are for features {self._manifest.features_version}, not for"
                 f" {FEATURES_VERSION}.",
-                remedy="Train them anew with `veriglot train grounding`.",
+                remedy="Retrain them with `veriglot train grounding`.",
             )
         self._manifest.check(self._folder, self._manifest.sha256)
         super().__init__(threshold, self._manifest, words=words)

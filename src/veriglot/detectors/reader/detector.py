@@ -143,7 +143,7 @@ class Network:
         self._tokeniser = Tokeniser(encoder)
         missing = [name for head in _HEADS for name in (f"{head}.0.w", f"{head}.1.w") if name not in self._learned]
         if missing:
-            raise WeightsError(f"{learned} lacks {', '.join(missing)}.", remedy="Install Veriglot again.")
+            raise WeightsError(f"{learned} lacks {', '.join(missing)}.", remedy="Reinstall Veriglot.")
         self._encoder = E5Reader(
             {name: values for name, values in self._learned.items() if not name.startswith(_HEADS)}, encoder
         )
@@ -418,7 +418,7 @@ class Reader(WordDetector):
             if file_sha256(file)[:16] != known:
                 raise WeightsError(
                     f"The weights in {self._folder} were trained with another {name} than {file}.",
-                    remedy="Train them anew with `veriglot train reader`, or install Veriglot again.",
+                    remedy="Retrain them with `veriglot train reader`, or reinstall Veriglot.",
                 )
 
     @property
@@ -504,5 +504,5 @@ def read_network(path: Path) -> dict[str, Numbers]:
                 half = values.dtype == np.float16
                 arrays[name.removesuffix(".npy")] = values.astype(np.float32) if half else values
     except (OSError, ValueError, BadZipFile) as error:
-        raise WeightsError(f"{path} is missing or damaged: {error}.", remedy="Install Veriglot again.") from error
+        raise WeightsError(f"{path} is missing or damaged: {error}.", remedy="Reinstall Veriglot.") from error
     return arrays

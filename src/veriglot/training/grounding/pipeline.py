@@ -200,7 +200,7 @@ def train(
     rows = rows_of([*labelled.examples, *synthetic_examples(labelled, frequencies, seed)], lexicon)
     say(f"took features of {len(rows)} responses")
     if len(rows) < 1000:
-        say("warning: so few responses give no detector that can be used; the one that ships learned from 30,000")
+        say("warning: so few responses give no detector that can be used; the installed one learned from 30,000")
     network = first_stage(rows, seed, say, epochs)
     answers = [row for row in rows if row.is_answer]
     fold = folds_of(answers)

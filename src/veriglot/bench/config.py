@@ -409,8 +409,8 @@ def _check_data(config: Config) -> None:
 def _check_system(config: Config, entry: SystemEntry, field: str) -> None:
     from veriglot.http.session import refuse_secrets
 
-    made = [maker for maker in (entry.detector, entry.scorer, entry.predictions) if maker is not None]
-    require(len(made) == 1, "a system is either a detector or a scorer, or predictions made elsewhere", field)
+    sources = [maker for maker in (entry.detector, entry.scorer, entry.predictions) if maker is not None]
+    require(len(sources) == 1, "a system is either a detector or a scorer, or predictions made elsewhere", field)
     for name in entry.data:
         _require_known("data set of this bench", name, {data.name for data in config.data})
     if entry.predictions is not None:

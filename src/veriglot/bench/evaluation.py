@@ -349,13 +349,13 @@ class Evaluator:
             check_pair(sample, prediction)
         tag = tag_of(sample.language or (prediction.language if prediction else None))
         status = prediction.status if prediction is not None else "missing"
-        labels, whole = reference(sample, self.settings.annotator), None
+        labels, label_of_response = reference(sample, self.settings.annotator), None
         people = "union" if labels is not None and labels.annotator in COMBINED else self.settings.annotator
         if (rated := response_label(sample, people)) is not None:
             by, unsupported = rated
             self._unplaced += labels is not None and unsupported and not labels.marks.types
             if labels is None:
-                whole = unsupported
+                label_of_response = unsupported
                 labels = Reference(by.annotator, by.kind, by.taxonomy, Marks(ranges(()), ()), None)
                 self._whole += 1
         self._hashes.append(digest([encode(sample)]))
@@ -378,7 +378,9 @@ class Evaluator:
             self._builder = Builder(asked.unit, self._types.names)
         if prediction is not None and prediction.status is Status.SCORED:
             assert self._builder is not None
-            self._builder.add(replace(self._judged(sample, prediction, labels, tag, self._types), unsupported=whole))
+            self._builder.add(
+                replace(self._judged(sample, prediction, labels, tag, self._types), unsupported=label_of_response)
+            )
 
     def _judged(
         self, sample: Sample, prediction: Prediction, labels: Reference, tag: str, types: Types

@@ -212,16 +212,16 @@ def difference(
         UnknownNameError: no such measure.
         UsageError: a measure at a threshold, for a system without one.
     """
-    both = system.items.scored & baseline.items.scored
-    alone = [int(np.count_nonzero(each.items.scored & ~both)) for each in (system, baseline)]
-    masks = [both] if parts is None else [both & part for part in parts]
+    shared = system.items.scored & baseline.items.scored
+    alone = [int(np.count_nonzero(each.items.scored & ~shared)) for each in (system, baseline)]
+    masks = [shared] if parts is None else [shared & part for part in parts]
     cells = [
         system.draws(blank.measure, mask, resampling) - baseline.draws(blank.measure, mask, resampling)
         for mask in masks
         if mask.any()
     ]
     drawn = mean_of_draws(cells)
-    common = np.any(masks, axis=0) if masks else both
+    common = np.any(masks, axis=0) if masks else shared
     clusters = resampling.select(common).clusters()
     row = replace(blank, items=int(np.count_nonzero(common)), left_out=(alone[0], alone[1]), clusters=clusters)
     return Test(_tested(row, drawn), drawn)
@@ -405,8 +405,8 @@ def standings(
     fair = {data: each for data, each in labelled.items() if not any(system.seen for system in each.systems)}
     means = _means_of(fair, measure, at)
     against = comparisons(level, labelled, baseline, measure) if baseline is not None else []
-    both = pairs(level, fair, {name: drawn for name, (_, drawn) in means.items()}, measure)
-    corrected = _corrected([*against, *both], correction)
+    of_pairs = pairs(level, fair, {name: drawn for name, (_, drawn) in means.items()}, measure)
+    corrected = _corrected([*against, *of_pairs], correction)
     rows, paired = corrected[: len(against)], corrected[len(against) :]
     gaps = {name: _left_out(fair, name, measure, at) for name in means}
     complete = [name for name in means if gaps[name] is None]

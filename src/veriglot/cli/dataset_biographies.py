@@ -175,12 +175,12 @@ def biographies(options: BiographiesOptions) -> int:
     respondents = named_models(options.model, options.revision, settings)
     if not respondents and not options.prompts_only:
         raise UsageError("No model is named.", "Add --model MODEL, or set prompts_only.")
-    made = _FactualSet(options, respondents)
+    factual_set = _FactualSet(options, respondents)
     if options.dry_run:
-        return made.plan()
+        return factual_set.plan()
     if not options.prompts_only:
         connection.check()  # report missing packages before people are fetched
-    manifest, code = made.make()
+    manifest, code = factual_set.make()
     if manifest is not None and not options.run.quiet:
         _show(manifest, options.root, json=options.json)
     return code

@@ -122,13 +122,13 @@ def card(
     Ask:   veriglot dataset card silver.jsonl --write-about about.toml -o README.md
     """
     from veriglot.datasets.cards.card import blank, card_page, read_given
-    from veriglot.datasets.cards.card import card as made
+    from veriglot.datasets.cards.card import card as make_card
 
     answers = None if about is None else read_given(Path(about))
     if write_about is not None and Path(write_about).exists():
         raise UsageError(f"{write_about} already exists.", "Name a file that does not exist.")
     with ProgressReporter(shown=not quiet) as progress:
-        record = made(
+        record = make_card(
             data, given=answers, format=format_, language=known_tag(language), splits=splits, progress=progress
         )
     if write_about is not None:

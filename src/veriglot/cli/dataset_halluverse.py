@@ -173,7 +173,7 @@ def _by_model(
     model, seed = options.model or "", options.seed
     injector = _injector(options)
     chosen, jobs = facts_path(options.path), options.connection.concurrency
-    support = options.checks.made(model, seed)
+    support = options.checks.support_check(model, seed)
     failed = options.run.retry and Progress.of(chosen).failed > 0
     with options.connection.open(options.path, options.checks.models(model)) as client:
         chooser = Chooser(model, injector.settings, seed, injector.attempts)

@@ -203,7 +203,7 @@ def silver(
     if dry_run:
         _plan(source, injector, turns, clean, checked=checks.support == "model", cost=cost)
         return 0
-    support, path = checks.made(model, seed), Path(output)
+    support, path = checks.support_check(model, seed), Path(output)
     with connection.open(path, checks.models(model)) as client, run.progress(source.count) as progress:
         tally = make(
             path,

@@ -113,8 +113,8 @@ def _detector(name: str) -> Json:
     if prediction.status is not Status.SCORED:
         return {"name": name, "status": "broken", "problem": f"{prediction.status}: {prediction.reason}"}
     seconds = round(time.perf_counter() - began, 3)
-    made = detector.name  # `auto` shows its choices here
-    return {"name": name, "status": _OK, "made": made, "seconds": seconds, "signature": detector.signature}
+    chosen = detector.name  # `auto` shows its choices here
+    return {"name": name, "status": _OK, "made": chosen, "seconds": seconds, "signature": detector.signature}
 
 
 def _needs(name: str) -> str | None:

@@ -152,10 +152,10 @@ def _labelled(options: EstimateOptions, account: Account) -> Iterator[Sample | F
 def _rates(counted: CellCounts, estimators: Sequence[Estimator], options: EstimateOptions) -> Iterator[Rate]:
     from veriglot.study.rates import cell_rates, replicates
 
-    made = cell_rates([counted], estimators)
-    yield from (each.rate for each in made)
+    estimates = cell_rates([counted], estimators)
+    yield from (each.rate for each in estimates)
     if options.by_seed:
-        yield from replicates([counted], estimators[0], made)
+        yield from replicates([counted], estimators[0], estimates)
 
 
 class _Planned(NamedTuple):

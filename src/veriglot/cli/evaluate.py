@@ -133,11 +133,15 @@ def _calibration(options: EvaluateOptions, evaluation: Evaluation, confidences: 
     """Fit a calibration to the detector's confidences, and write it."""
     from veriglot.training.calibration import fit_calibration
 
-    detector, made = str(evaluation.stored.about["detector"]), evaluation.stored.about.get("made")
+    detector, detector_signature = str(evaluation.stored.about["detector"]), evaluation.stored.about.get("made")
     if detector.startswith("calibrated@"):
         raise UsageError("--calibrate and --calibration exclude each other.", "Leave out --calibration.")
     calibration = fit_calibration(
-        confidences, detector=detector, made=str(made) if made else None, method=options.curve, seed=options.seed
+        confidences,
+        detector=detector,
+        detector_signature=str(detector_signature) if detector_signature else None,
+        method=options.curve,
+        seed=options.seed,
     )
     write_json(Path(options.calibrate or ""), calibration, indent=2)
     return calibration
@@ -191,13 +195,13 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
             jobs = jobs_for(inputs, options.processes)
             gpu = options.engine == "ray" and uses_gpu(options.detector)
             engine = stack.enter_context(open_engine(options.engine, recipe, jobs=jobs, gpu=gpu, say=account.warn))
-            made = engine.description
+            description = engine.description
             settings = _settings(
                 options,
-                detector=made.name,
-                detector_signature=made.signature,
-                detector_taxonomy=made.taxonomy,
-                threshold=float(made.threshold),
+                detector=description.name,
+                detector_signature=description.signature,
+                detector_taxonomy=description.taxonomy,
+                threshold=float(description.threshold),
             )
             pairs = engine.run(filter(flags.admits, samples))
         evaluator = Evaluator(settings, flags)
@@ -225,11 +229,15 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
     return result
 
 
-def _settings(options: EvaluateOptions, **made: Any) -> EvaluationSettings:
+def _settings(options: EvaluateOptions, **fields: Any) -> EvaluationSettings:
     from veriglot.bench.evaluation import Settings
 
     return Settings(
-        unit=options.unit, annotator=options.annotator, taxonomy=options.taxonomy, drop_flags=options.drop_flags, **made
+        unit=options.unit,
+        annotator=options.annotator,
+        taxonomy=options.taxonomy,
+        drop_flags=options.drop_flags,
+        **fields,
     )
 
 
@@ -293,11 +301,11 @@ def _settings_of(options: EvaluateOptions, given: Predictions) -> EvaluationSett
                     " was made without words: it lacks the words between the two.",
                     "Make the predictions again with --words, or at this threshold.",
                 )
-    made = {prediction.signature for prediction in predictions}
+    signatures = {prediction.signature for prediction in predictions}
     return _settings(
         options,
         detector="+".join(given.detectors),
-        detector_signature=made.pop() if len(made) == 1 else None,
+        detector_signature=signatures.pop() if len(signatures) == 1 else None,
         detector_types=given.types,
         threshold=threshold,
         refilter=options.threshold is not None,

@@ -81,7 +81,7 @@ class Checks(Options):
         """The models to call, if `model` edits."""
         return [model, *([self.support_model] if self.support == "model" and self.support_model else [])]
 
-    def made(self, model: str, seed: int) -> Support | None:
+    def support_check(self, model: str, seed: int) -> Support | None:
         """The requested check, by `model` unless another is given."""
         if self.support == "none":
             return None
@@ -246,10 +246,10 @@ def records_of(paths: Sequence[str], make: Callable[[Any], T]) -> Iterator[T | F
                 yield record
                 continue
             try:
-                made = make(record.data)
-                if not seen.is_new(made.id):
-                    raise InputError(f"the id {made.id!r} was there before", field="id")
-                yield made
+                item = make(record.data)
+                if not seen.is_new(item.id):
+                    raise InputError(f"the id {item.id!r} was there before", field="id")
+                yield item
             except InputError as error:
                 yield FailedRow.of(
                     error.at(path=path, line=record.line), (record.raw or b"").decode("utf-8", "replace")

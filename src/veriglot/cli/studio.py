@@ -241,24 +241,24 @@ def invite(
         (studio,) = studios
         with studio.store.writing() as tx:
             if role == "script":
-                made = [make_token(tx, studio, note=note) for _ in range(count)]
+                invitations = [make_token(tx, studio, note=note) for _ in range(count)]
             else:
                 about: dict[str, Any] = {"languages": tags, "note": note, "email": email}
-                made = [make_invitation(tx, studio, Role(role), **about) for _ in range(count)]
+                invitations = [make_invitation(tx, studio, Role(role), **about) for _ in range(count)]
     if role == "script":
-        kind, links = "token", [invitation.token for invitation in made]
+        kind, links = "token", [invitation.token for invitation in invitations]
     else:
-        kind, links = "link", [f"{url.rstrip('/')}/join/{invitation.token}" for invitation in made]
+        kind, links = "link", [f"{url.rstrip('/')}/join/{invitation.token}" for invitation in invitations]
     if json:
         print_json(
             [
                 {kind: link, "expires": invitation.person.key_expires_at, "role": role}
-                for link, invitation in zip(links, made, strict=True)
+                for link, invitation in zip(links, invitations, strict=True)
             ]
         )
         return
     print("\n".join(links))
-    expires = made[0].person.key_expires_at
+    expires = invitations[0].person.key_expires_at
     if role == "script":
         print(f"Send it as `Authorization: Bearer TOKEN`; it expires on {expires:%Y-%m-%d}.", file=sys.stderr)
     else:
@@ -299,8 +299,9 @@ def status(options: ProjectOptions) -> None:
             first, second = (*key, None)[:2]
             print(f"  {name:11} {first:10} {second or '-':10} {count:>8,}")
     for role in sorted({p.role for p in people}):
-        mine = [p for p in people if p.role is role]
-        print(f"  people      {role:10} invited {len(mine):,}, joined {sum(p.joined_at is not None for p in mine):,}")
+        of_role = [p for p in people if p.role is role]
+        joined = sum(person.joined_at is not None for person in of_role)
+        print(f"  people      {role:10} invited {len(of_role):,}, joined {joined:,}")
 
 
 @app.command("backup")

@@ -475,7 +475,7 @@ def queries(
             "prompt": prompt_version("queries"),
             "check": check.signature if check is not None else None,
         },
-        made=_Drafts,
+        record_type=_Drafts,
         **run,
     )
 

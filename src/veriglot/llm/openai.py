@@ -83,8 +83,8 @@ def _logprobs(given: Any) -> tuple[Token, ...] | None:
             for token in given["content"]
         )
     if given.get("tokens") is not None:
-        others = given.get("top_logprobs") or [None] * len(given["tokens"])
-        rows = zip(given["tokens"], given["token_logprobs"], others, strict=True)
+        alternatives = given.get("top_logprobs") or [None] * len(given["tokens"])
+        rows = zip(given["tokens"], given["token_logprobs"], alternatives, strict=True)
         return tuple(Token(_whole(text), value, _alternatives(other)) for text, value, other in rows)
     return None
 

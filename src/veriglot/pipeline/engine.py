@@ -379,11 +379,11 @@ class Service:
             VeriglotError: processes die while they load the detector.
         """
         begun: list[_Batch[Any]] = []
-        more = True
-        while (more or begun) and not self._stops:
-            while more and self._hungry:
+        unfinished = True
+        while (unfinished or begun) and not self._stops:
+            while unfinished and self._hungry:
                 samples = take(self._idle)
-                more = samples is not None
+                unfinished = samples is not None
                 if not samples:
                     break
                 batch = _Batch[Any]()
@@ -391,7 +391,7 @@ class Service:
                     batch.add(sample)
                 begun.append(batch)
                 self._submit(batch)
-            if more or begun:
+            if unfinished or begun:
                 self._wait()
             for batch in begun:
                 if None not in batch.predictions:
@@ -406,18 +406,18 @@ class Service:
         `most` limits the batches that were read and not yet returned, including those that wait for an earlier one.
         """
         begun = deque[_Batch[Any]]()
-        more = True
-        while more or begun:
-            while more and self._hungry and len(begun) < most and (not begun or ready()):
+        unfinished = True
+        while unfinished or begun:
+            while unfinished and self._hungry and len(begun) < most and (not begun or ready()):
                 batch = next(queue, None)
                 if batch is None:
-                    more = False
+                    unfinished = False
                     break
                 begun.append(batch)
                 self._submit(batch)
             while begun and None not in begun[0].predictions:
                 yield from begun.popleft().answered()
-            if begun or (more and not self._hungry):
+            if begun or (unfinished and not self._hungry):
                 self._wait()
 
     def close(self) -> None:
@@ -444,12 +444,12 @@ class Service:
         self._hand_out()
 
     def _start(self) -> _Worker:
-        ours, worker_end = self._context.Pipe()
+        own_end, worker_end = self._context.Pipe()
         process = self._context.Process(target=_serve, args=(worker_end, self._recipe), daemon=True)
         with _defer_interrupt():
             process.start()
         worker_end.close()  # so that the pipe closes when the worker ends
-        return _Worker(process, ours)
+        return _Worker(process, own_end)
 
     def _hand_out(self) -> None:
         for worker in list(self._workers):

@@ -217,16 +217,16 @@ class _Rectified(Record):
         assert labels is not None
         chosen = pilot.select(labels.response)
         gold = Share.of(Tallies(labels.unsupported, chosen.units, chosen.cluster), every_cluster=True)
-        marked, whole = Share.of(chosen, every_cluster=True), Share.of(pilot, every_cluster=True)
-        if gold is None or marked is None or whole is None or gold.clusters < 2 or not gold.influences.any():
+        marked, pilot_share = Share.of(chosen, every_cluster=True), Share.of(pilot, every_cluster=True)
+        if gold is None or marked is None or pilot_share is None or gold.clusters < 2 or not gold.influences.any():
             return None
         k, scale = gold.clusters, gold.clusters**2 / (gold.clusters - 1)
         return cls(
-            k, whole.clusters,
+            k, pilot_share.clusters,
             scale * float((gold.influences**2).sum()),
             scale * float((marked.influences**2).sum()),
             scale * float((gold.influences * marked.influences).sum()),
-            whole.error**2 * whole.clusters,
+            pilot_share.error**2 * pilot_share.clusters,
         )  # fmt: skip
 
     def half_width(self, labelled: float, clusters: float, confidence: float) -> float:

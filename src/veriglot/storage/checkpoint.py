@@ -99,10 +99,10 @@ class JsonLines:
         if not size:
             return 0
         with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            whole = content.rfind(b"\n") + 1  # from the end: the file may be large
-        if whole < size:
-            os.truncate(self.path, whole)
-        return size - whole
+            complete = content.rfind(b"\n") + 1  # from the end: the file may be large
+        if complete < size:
+            os.truncate(self.path, complete)
+        return size - complete
 
     def lines(self) -> Iterator[bytes]:
         """The complete lines, without line breaks; none if there is no file."""
@@ -493,9 +493,9 @@ class Checkpoint:
         Raises:
             UsageError: the output has other inputs or settings, or was not made by a run.
         """
-        ours = {path.resolve() for path in (self.output, self.progress, self.rows.path, self.failures.path)}
+        own_files = {path.resolve() for path in (self.output, self.progress, self.rows.path, self.failures.path)}
         for given in self.inputs:
-            if given != "-" and Path(given).resolve() in ours:
+            if given != "-" and Path(given).resolve() in own_files:
                 raise UsageError(f"{given} is an input and would be overwritten.", "Name another output.")
         before = self._before()
         if before is None:

@@ -186,19 +186,19 @@ def make_responses(config: Config, folder: Folder, progress: ProgressReporter) -
         if left_out:
             progress.say(f"Responses in languages that the study does not ask for: {left_out:,}.")
         given = {model: {tag: {"-": count} for tag, count in counts.items()} for model, counts in models.items()}
-        made = Plan(config.title, labels, given, asked=False)
-        write_json(folder.plan, made)
-        return made, failed
+        study_plan = Plan(config.title, labels, given, asked=False)
+        write_json(folder.plan, study_plan)
+        return study_plan, failed
     asked = config.asked
     planned: dict[str, dict[str, int]] = defaultdict(Counter)
     for row in plan(_queries(config), "", design=asked.design, seeds=asked.seeds):
         if not isinstance(row, FailedRow):
             seed = "-" if row.seed is None else str(row.seed)
             planned[row.query.language or UNDETERMINED][seed] += 1
-    made = Plan(config.title, labels, {entry.name: planned for entry in config.models}, asked=True)
-    write_json(folder.plan, made)
-    progress.begin("asking models", sum(made.responses(model) for model in made.models))
-    return made, _ask_models(config, folder, progress)
+    study_plan = Plan(config.title, labels, {entry.name: planned for entry in config.models}, asked=True)
+    write_json(folder.plan, study_plan)
+    progress.begin("asking models", sum(study_plan.responses(model) for model in study_plan.models))
+    return study_plan, _ask_models(config, folder, progress)
 
 
 def _queries(config: Config) -> Iterator[Sample | FailedRow]:

@@ -428,9 +428,9 @@ def _planned(config: NLIConfig, network: Any, rows: Encoded, counts: list[Rows],
     return Result(counts, dict(left_out), round(steps), tokens, parameters, trained, memory)
 
 
-def _arguments(config: NLIConfig, folder: Path, **more: Any) -> Any:
+def _arguments(config: NLIConfig, folder: Path, **changes: Any) -> Any:
     """Arguments of transformers' trainer."""
-    settings = {**_TRAINING, **config.training, "use_cpu": device_for(config.device).type == "cpu", **more}
+    settings = {**_TRAINING, **config.training, "use_cpu": device_for(config.device).type == "cpu", **changes}
     try:
         return transformers.TrainingArguments(output_dir=str(folder), seed=config.seed, **settings)
     except (TypeError, ValueError) as error:

@@ -489,9 +489,9 @@ def token_figures(outputs: Any, labels: Any, names: Sequence[str]) -> dict[str, 
         labels: the label of each token, -100 outside the response, same shape.
         names: of the outputs; the first means "supported".
     """
-    mine = labels != _IGNORED
+    labelled = labels != _IGNORED
     types = np.array([re.sub("^[BI]-", "", name) for name in names])
-    marked, right = types[outputs[mine]], types[labels[mine]]
+    marked, right = types[outputs[labelled]], types[labels[labelled]]
 
     def figures(marks: Any, truth: Any) -> dict[str, float]:
         hits = int((marks & truth).sum())

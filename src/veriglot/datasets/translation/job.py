@@ -268,7 +268,7 @@ def translate(
             "method": f"translating@{_METHOD_VERSION}",
         },
         maker="translator",
-        made=_TranslatedRow,
+        record_type=_TranslatedRow,
         counts=_Counts,
         **run,
     )

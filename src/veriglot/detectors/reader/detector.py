@@ -180,8 +180,8 @@ class Network:
         evidence_room = _EVIDENCE_ROOM if relation == "same asked" else 0
         words = self.words(sample.response, bounds, language, question, passages, evidence_room=evidence_room)
         if answers is not None:
-            more = np.float32(_ANSWERS_WEIGHT * (answers[:, 0].max() - answers[:, 2].min()))
-            words = replace(words, answers=answers, response=words.response + more)
+            of_answers = np.float32(_ANSWERS_WEIGHT * (answers[:, 0].max() - answers[:, 2].min()))
+            words = replace(words, answers=answers, response=words.response + of_answers)
         return relation, fusion_features(words, raw), words.types
 
     def words(
@@ -202,13 +202,13 @@ class Network:
             self._tokeniser, response, language, question, passages, evidence_room=evidence_room
         )
         logits = [np.zeros((0, 0), np.float32)] * len(sequences)
-        whole = np.zeros(len(sequences), np.float32)
+        of_responses = np.zeros(len(sequences), np.float32)
         for index, _, last in self._encoder.states([sequence.pair for sequence in sequences]):
             inside = last[1:]
             logits[index] = head(self._learned, "tokens", inside)
             pooled = np.concatenate([last[0], inside.mean(axis=0), inside.max(axis=0)])
-            whole[index] = head(self._learned, "response", pooled[None])[0, 0]
-        return _of_words(sequences, logits, whole, bounds)
+            of_responses[index] = head(self._learned, "response", pooled[None])[0, 0]
+        return _of_words(sequences, logits, of_responses, bounds)
 
 
 class AnswerFinder:
@@ -226,9 +226,9 @@ class AnswerFinder:
 
     def __init__(self, learned: Path, encoder: Path) -> None:
         arrays = read_network(learned)
-        whole = np.float32(1.0)
+        no_scale = np.float32(1.0)
         self._learned: dict[str, Float32s] = {
-            name: values * arrays.get(f"{name}.scales", whole)
+            name: values * arrays.get(f"{name}.scales", no_scale)
             for name, values in arrays.items()
             if not name.endswith(".scales")
         }
@@ -336,15 +336,15 @@ def fusion_features(words: WordLogits, raw: RawPrediction) -> Float32s:
     """
     computed, sentence, count = raw.numbers == COMPUTED, raw.features.sentence, len(raw.numbers)
     answers = np.zeros((count, 3), np.float32) if words.answers is None else words.answers
-    ours, by_words, by_answers = (
+    by_reader, by_grounding, by_answers = (
         np.where(computed, np.minimum(logits, _SUPPORTED_LOGIT), logits)
         for logits in (words.unsupported, raw.logits[:, 0], answers[:, 0])
     )
-    whole = np.minimum(words.response, ours.max()) if computed.any() else words.response
+    of_response = np.minimum(words.response, by_reader.max()) if computed.any() else words.response
     columns: list[Numbers] = []
-    for logits in (ours, by_words):
+    for logits in (by_reader, by_grounding):
         columns += [logits, pool(logits, sentence, "mean"), pool(logits, sentence, "max")]
-    columns += [np.full(count, ours.mean()), np.full(count, ours.max()), whole, by_answers]
+    columns += [np.full(count, by_reader.mean()), np.full(count, by_reader.max()), of_response, by_answers]
     columns += [np.full(count, by_answers.mean()), np.full(count, by_answers.max()), *answers[:, 1:].T]
     columns += [np.full(count, np.log(count)), raw.numbers < 0, raw.numbers > 0, np.ones(count)]
     return np.stack(columns, axis=1).astype(np.float32)
@@ -352,10 +352,10 @@ def fusion_features(words: WordLogits, raw: RawPrediction) -> Float32s:
 
 def relation_of(language: str | None, evidence: str | None, *, translation: bool, asked: bool) -> str:
     """Which of `RELATIONS` response and evidence have; `asked`: whether there is a question."""
-    ours, others = ((tag or "").partition("-")[0] for tag in (language, evidence))
+    response_base, evidence_base = ((tag or "").partition("-")[0] for tag in (language, evidence))
     if translation:
         return "translation"
-    return ("across" if others and ours != others else "same") + " asked" * asked
+    return ("across" if evidence_base and response_base != evidence_base else "same") + " asked" * asked
 
 
 def unify_numbers(response: str, language: str, passages: Sequence[str], evidence: str) -> tuple[str, ...]:

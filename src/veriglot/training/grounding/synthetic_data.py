@@ -424,15 +424,15 @@ def synthetic_examples(labelled: Labelled, frequencies: WordFrequencies, seed: i
     articles = defaultdict[str, list[Article]](list)
     for article in labelled.articles:
         articles[article.language].append(article)
-    made = [e for language, some in articles.items() for e in _quotations(language, some, frequencies, seed)]
+    examples = [e for language, some in articles.items() for e in _quotations(language, some, frequencies, seed)]
     answers = defaultdict[str, list[Answer]](list)
     for answer in labelled.answers:
         answers[answer.language].append(answer)
     for language, given in answers.items():
         rng = Random(f"answers {language} {seed}")  # noqa: S311  a seeded draw, not a secret
         drawn = (answer_example(answer, given, rng) for answer in given)
-        made += [example for example in drawn if example is not None]
-    return made
+        examples += [example for example in drawn if example is not None]
+    return examples
 
 
 def _quotations(language: str, articles: list[Article], frequencies: WordFrequencies, seed: int) -> Iterator[Example]:

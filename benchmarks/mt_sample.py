@@ -208,7 +208,7 @@ def show(account: Account, kinds: dict[str, int], *, as_json: bool) -> None:
     assert chosen is not None
     rows = [{"lines": what.replace("_", " "), "count": count} for what, count in account.cleaned.drop_reasons.items()]
     told = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())
-    figures.show(f"What became of {account.cleaned.lines:,} lines", rows, as_json=as_json, notes=[f"generated: {told}"])
+    figures.show(f"Outcomes of {account.cleaned.lines:,} lines", rows, as_json=as_json, notes=[f"generated: {told}"])
     rows = [
         {
             "scorer": one.scorer,

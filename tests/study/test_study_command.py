@@ -173,7 +173,7 @@ def test_the_status_is_known_before_while_and_after(
         running.communicate(timeout=60)
         assert running.returncode == 130
         _, out, _ = told(capfd, "study", "status", folder)
-        assert "No process is at work" in out
+        assert "No process is working" in out
         assert "under way" in out
         assert told(capfd, "study", "run", study, "--processes", 1, "--quiet")[0] == 0
         assert server.paid_most() == 1

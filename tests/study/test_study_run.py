@@ -201,7 +201,7 @@ def test_calls_that_fail_are_counted_and_made_up_for_by_the_next_run(tmp_path: P
     assert [step.failed for step in status(Folder(tmp_path / "run")).steps] == [3, 0]
     (tmp_path / "run" / "cache").rename(tmp_path / "spared")  # another script is another client, with calls of its own
     (tmp_path / "rules.toml").write_text(RULES)
-    with pytest.raises(UsageError, match="begun differently"):
+    with pytest.raises(UsageError, match="started differently"):
         make(study, tmp_path / "run")
     again = make(study, tmp_path / "run", restart=True)
     assert again.failed == 0

@@ -178,7 +178,7 @@ def test_fewer_languages_are_enough_where_one_says_so(veriglot: Command, tmp_pat
     with World() as world:
         done = veriglot(*world.words(root, count=8), "--at-least", 2, "--prompts-only")
     assert done.code == 0, done.err
-    assert "8 people looked up, 8 taken" in done.err
+    assert "People looked up: 8, taken: 8." in done.err
     prompts = {row["id"] for row in read_lines(root / "prompts.jsonl")}
     assert len(prompts) == 8 * 3 - 5
     assert prompts.isdisjoint({"Q3-de", "Q4-fi", "Q5-fi", "Q6-de", "Q8-de"})

@@ -42,7 +42,7 @@ __all__ = ["Answer", "ExternalEngine", "python_of"]
 
 PROTOCOL = 1
 _ENGINES = Path(__file__).with_name("external_engines.py")
-_KEPT_LINES = 20  # last lines of standard error, for the message
+_ERROR_LINES = 20  # last lines of standard error, for the message
 _LONGEST_LINE = 400  # maximum code points of each
 _PATIENCE = 5.0  # seconds until a process that should exit is killed
 _ROWS = 64  # maximum rows of a batch, which a time-out or a crash costs
@@ -272,7 +272,7 @@ class _Process:
 
     def __init__(self, command: list[str]) -> None:
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._errors = deque[bytes](maxlen=_KEPT_LINES)
+        self._errors = deque[bytes](maxlen=_ERROR_LINES)
         # Our own path is not set there: the packages beside us must not be importable.
         variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
         try:

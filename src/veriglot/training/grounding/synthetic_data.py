@@ -276,7 +276,7 @@ class _Draft:
 # enough to teach that words of the question need no support and the answer does.
 
 
-_BARE, _QUOTED, _SAID = 0.3, 0.55, 1.0  # cumulative shares of the forms
+_BARE, _QUOTED = 0.3, 0.55  # cumulative shares of the forms; the rest has words of the question
 _RIGHT = 0.45  # share of right answers in every form
 _LONGEST = 60  # maximum code points of a wrong answer
 _MARKS = "?？؟;।"

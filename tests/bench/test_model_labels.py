@@ -59,7 +59,7 @@ def test_named_they_are_labels_loudly_and_not_for_their_maker(tmp_path: Path) ->
     page = bench_document(results, "markdown")
     assert "absent is not judged on animals: the labels are its own marks" in page
     assert "LABELS BY A MODEL: absent-words@1" in page
-    assert "its labels were made by a model, absent-words@1, and by no person" in page
+    assert "its labels were made by a model, absent-words@1, not by people" in page
     assert any("its labels were made by a model" in said for said in progress.said)
 
 

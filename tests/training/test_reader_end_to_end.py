@@ -74,7 +74,8 @@ class _StopError(Exception):
 
 def trained(data: list[Path], out: Path, encoder: Path, *, threads: int = 2, stop: int | None = None) -> list[str]:
     """Train on few tokens, and return the progress lines. Line number `stop` raises an error, if given."""
-    from veriglot.training.reader import lessons, pipeline
+    from veriglot.training.reader import data as reader_data
+    from veriglot.training.reader import pipeline
     from veriglot.training.reader.twins import held_out_written
 
     lines: list[str] = []
@@ -86,8 +87,8 @@ def trained(data: list[Path], out: Path, encoder: Path, *, threads: int = 2, sto
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "find", lambda _name: encoder)
-        patch.setattr(lessons, "_HELD_OUT_CASES", 60)
-        patch.setattr(lessons, "held_out_written", lambda rng: held_out_written(rng)[:60])
+        patch.setattr(reader_data, "_HELD_OUT_CASES", 60)
+        patch.setattr(reader_data, "held_out_written", lambda rng: held_out_written(rng)[:60])
         patch.setattr(pipeline, "_CHUNK", 16_000)
         patch.setattr(pipeline, "_BATCH", 600)
         patch.setattr(pipeline, "_STEPS_A_LINE", 1)

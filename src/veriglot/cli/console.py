@@ -46,7 +46,7 @@ def write_example(path: Path, package: str, name: str, *, then: str) -> None:
     say(f"edit it, then type: {then} {path}")
 
 
-class Guesses(logging.Handler):
+class FormatLogHandler(logging.Handler):
     """Prints how readers interpreted the input, each line once, even if an input is read twice.
 
     Args:

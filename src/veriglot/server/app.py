@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
     Answer = asyncio.Future[Prediction] | Json
 
-__all__ = ["Serving", "serve"]
+__all__ = ["DetectionServerSettings", "serve"]
 
 
 _LOG = logging.getLogger("veriglot.server")
@@ -66,7 +66,7 @@ _MOST_RESPONSE = 200_000  # code points of one row; longer ones occupy a process
 
 
 @dataclass(frozen=True)
-class Serving(ServerSettings):
+class DetectionServerSettings(ServerSettings):
     """Settings of the server.
 
     Attributes:
@@ -155,7 +155,7 @@ def _constant(data: Any) -> Callable[[Request], Coroutine[Any, Any, Response]]:
 class _Calls:
     """The endpoints."""
 
-    def __init__(self, batcher: Batcher, settings: Serving) -> None:
+    def __init__(self, batcher: Batcher, settings: DetectionServerSettings) -> None:
         self.batcher = batcher
         self.tally = Tally()
         self._page = page_files(settings.path, batcher.detectors)
@@ -228,7 +228,7 @@ class _Calls:
 
     async def _view(self, request: Request) -> Response:
         with self.batcher.memory() as memory:
-            viewed = from_mapping(await self._json(request, memory), Viewed)
+            viewed = from_mapping(await self._json(request, memory), ViewBody)
             _check_size(viewed.sample)
             blocks = sample_blocks(sample_from(viewed.sample), from_mapping(viewed.prediction, Prediction))
             listed, shown = (msgspec.Raw(block.encode()) for block in blocks)
@@ -431,7 +431,7 @@ class _Stream:
 class _AccessControl:
     """Checks API keys, counts calls, and answers calls that a shutdown interrupts."""
 
-    def __init__(self, app: ASGIApp, settings: Serving, tally: Tally, paths: set[str]) -> None:
+    def __init__(self, app: ASGIApp, settings: DetectionServerSettings, tally: Tally, paths: set[str]) -> None:
         self._app = app
         self._tally = tally
         self._paths = paths
@@ -511,7 +511,7 @@ async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:  # noqa:
         raise HTTPException(404)
 
 
-def detection_server(batcher: Batcher, settings: Serving) -> uvicorn.Server:
+def detection_server(batcher: Batcher, settings: DetectionServerSettings) -> uvicorn.Server:
     """A server, not yet running; it closes the batcher when it stops."""
     calls = _Calls(batcher, settings)
 
@@ -533,7 +533,7 @@ def detection_server(batcher: Batcher, settings: Serving) -> uvicorn.Server:
     return server
 
 
-def serve(make: Callable[[], Batcher], settings: Serving, announce: Callable[[], None]) -> None:
+def serve(make: Callable[[], Batcher], settings: DetectionServerSettings, announce: Callable[[], None]) -> None:
     """Serve until SIGINT or SIGTERM; accepted calls are answered first.
 
     `make` is called once the address is bound, `announce` once the server listens.
@@ -672,7 +672,7 @@ def page_files(path: str, detectors: Sequence[DetectorInfo]) -> PageFiles:
     return PageFiles(contents, path)
 
 
-class Viewed(Record):
+class ViewBody(Record):
     """The content that the page wants to show."""
 
     sample: Any

@@ -33,8 +33,8 @@ from veriglot.hub.registry import find
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import open_whole, whole_folder, write_json
 from veriglot.training.grounding.examples import TYPES
+from veriglot.training.reader.data import FIRST_PART, SHARES, Chunks, TrainingData, read_training_data, training_inputs
 from veriglot.training.reader.fusion import JudgedRow, calibration_rows, fit_fusion, judge
-from veriglot.training.reader.lessons import FIRST_PART, SHARES, Chunks, Material, read_material, training_inputs
 from veriglot.training.reader.network import ReaderNetwork, TrainingInput, loss_of
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def train(
     """
     out.resolve().parent.mkdir(parents=True, exist_ok=True)
     encoder = find(ENCODER)
-    material = read_material(paths, seed)
+    material = read_training_data(paths, seed)
     say(", ".join(f"{name} {len(source.rows)}" for name, source in material.sources.items()))
     torch.set_num_threads(1)
     torch.manual_seed(seed)  # the initial heads are drawn here
@@ -123,7 +123,7 @@ def load_trained(path: Path, file: E5File) -> dict[str, Float32s]:
 
 def write_weights(
     network: ReaderNetwork,
-    material: Material,
+    material: TrainingData,
     encoder: Path,
     out: Path,
     *,
@@ -158,7 +158,7 @@ def write_weights(
     say(f"wrote {out}")
 
 
-def _card(material: Material, judged: Sequence[JudgedRow], seed: int) -> str:
+def _card(material: TrainingData, judged: Sequence[JudgedRow], seed: int) -> str:
     """The model card."""
     sources = material.sources.items()
     fitted = Counter(row.relation for row in judged)

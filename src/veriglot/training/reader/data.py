@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from veriglot.encoders.e5 import Tokeniser
 
-__all__ = ["FIRST_PART", "SHARES", "Chunks", "Material", "read_material"]
+__all__ = ["FIRST_PART", "SHARES", "Chunks", "TrainingData", "read_training_data"]
 
 ROOM = 256  # tokens of a training sequence
 # Kinds of twins with only the twin loss in the first part of a training: they take longest to learn,
@@ -74,7 +74,7 @@ class Source:
 
 
 @dataclass
-class Material:
+class TrainingData:
     """All sources, and the held-out rows."""
 
     sources: dict[str, Source]
@@ -112,7 +112,7 @@ def calibrates(row: Row) -> bool:
     return part_of(text_key("\n".join(example.passages)) if by_text else example.group) == "calibration"
 
 
-def read_material(paths: Sequence[Path], seed: int) -> Material:
+def read_training_data(paths: Sequence[Path], seed: int) -> TrainingData:
     """Read every source.
 
     Args:
@@ -156,7 +156,7 @@ def read_material(paths: Sequence[Path], seed: int) -> Material:
     training = {name: [row for row in rows.get(name, []) if not is_held_out(row)] for name in SHARES}
     training["pairs"] += list(_across(training["pairs"], rng))
     sources = {name: Source(name, some) for name, some in training.items() if some}
-    return Material(sources, held_out, dict(+labelled.left_out))
+    return TrainingData(sources, held_out, dict(+labelled.left_out))
 
 
 def _across(pairs: Sequence[Row], rng: Random) -> Iterator[Row]:
@@ -218,7 +218,7 @@ class Chunks:
         batch: tokens of a batch including padding.
     """
 
-    def __init__(self, material: Material, tokeniser: Tokeniser, *, seed: int, tokens: int, batch: int) -> None:
+    def __init__(self, material: TrainingData, tokeniser: Tokeniser, *, seed: int, tokens: int, batch: int) -> None:
         self._material, self._tokeniser, self._seed = material, tokeniser, seed
         self._tokens, self._batch = tokens, batch
         self._drawn = {"twins": _case, "written": draw_written}

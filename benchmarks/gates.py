@@ -48,7 +48,7 @@ from veriglot.metrics.spans import covered, marked, ranges, segmenter, unit_prob
 from veriglot.records import Annotation, Evidence, Kind, Prediction, Sample, Status, Task, Unit, encode
 from veriglot.text.segmentation import space_of
 from veriglot.training.grounding.examples import HELD_OUT, TYPES, read_labelled, share_of
-from veriglot.training.reader.lessons import part_of, text_key
+from veriglot.training.reader.data import part_of, text_key
 
 if TYPE_CHECKING:
     import argparse

@@ -182,10 +182,10 @@ def main() -> None:
     from importlib.resources import files
 
     labelled = read_labelled(str(options.data / name) for name in SETS)
-    commonness = count_words(labelled)
+    frequencies = count_words(labelled)
     vectors = Lexicon.load(options.weights or Path(str(files("veriglot.detectors.grounding") / "weights")))
-    lexicon = Lexicon(commonness.table(), vectors.keys, vectors.vectors)
-    rows = rows_of([*labelled.examples, *synthetic_examples(labelled, commonness, options.seed)], lexicon)
+    lexicon = Lexicon(frequencies.table(), vectors.keys, vectors.vectors)
+    rows = rows_of([*labelled.examples, *synthetic_examples(labelled, frequencies, options.seed)], lexicon)
     network = first_stage(rows, options.seed, say, options.epochs)
     answers = [row for row in rows if row.is_answer]
     held_out = [row for row in rows if is_held_out(row) and not row.is_answer]

@@ -32,7 +32,7 @@ from mt_sample_lines import SCORERS, generate
 from veriglot.datasets.sampling.filters import Cleaning
 from veriglot.datasets.sampling.lines import Columns
 from veriglot.datasets.sampling.sample import Account, MtSample, SampleAccount, Sampling, mt_sample
-from veriglot.pipeline.progress import Watch
+from veriglot.pipeline.progress import ProgressReporter
 from veriglot.records import Direction
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _resident(process: int) -> int:
         return 0
 
 
-class Clock(Watch):
+class Clock(ProgressReporter):
     """Takes the time of every stage."""
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ def sample(path: Path, folder: Path, sampling: Sampling, jobs: int) -> tuple[Acc
     order = MtSample((str(path),), "en", Cleaning("de"), sampling, Columns(given=SCORERS), given=given)
     memory, clock = Memory(), Clock()
     memory.start()
-    account = mt_sample(order, folder, jobs=jobs, watch=clock)
+    account = mt_sample(order, folder, jobs=jobs, progress=clock)
     memory.stopped.set()
     memory.join()
     return account, clock.seconds(), memory.most
@@ -208,7 +208,7 @@ def show(account: Account, kinds: dict[str, int], *, as_json: bool) -> None:
     assert chosen is not None
     rows = [{"lines": what.replace("_", " "), "count": count} for what, count in account.cleaned.drop_reasons.items()]
     told = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())
-    figures.show(f"What became of {account.cleaned.lines:,} lines", rows, as_json=as_json, notes=[f"generated: {told}"])
+    figures.show(f"Outcomes of {account.cleaned.lines:,} lines", rows, as_json=as_json, notes=[f"generated: {told}"])
     rows = [
         {
             "scorer": one.scorer,

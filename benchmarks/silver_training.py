@@ -166,10 +166,10 @@ def main() -> None:
     rules = read_labelled([str(options.silver)])
     answers = [e for e in labelled.examples if e.kind == "natural" and e.source == "qa"]
     seen = {p[:BEGINNING] for e in [*tested.examples, *answers] for p in e.passages}
-    commonness = count_words(labelled)
+    frequencies = count_words(labelled)
     vectors = Lexicon.load(Path(str(files("veriglot.detectors.grounding") / "weights")))
-    lexicon = Lexicon(commonness.table(), vectors.keys, vectors.vectors)
-    made = [e for e in synthetic_examples(labelled, commonness, 1) if new_to(e, seen)]
+    lexicon = Lexicon(frequencies.table(), vectors.keys, vectors.vectors)
+    made = [e for e in synthetic_examples(labelled, frequencies, 1) if new_to(e, seen)]
     others = [e for e in labelled.examples if e not in answers and new_to(e, seen)]
     people = [*(e for e in others if e.kind != "silver"), *made]
     everything = [*others, *made]

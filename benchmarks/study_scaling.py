@@ -30,7 +30,7 @@ import inputs
 from veriglot import load_detector
 from veriglot.cli.detectors import detector_recipe
 from veriglot.cli.study import measure, render
-from veriglot.pipeline.progress import Watch
+from veriglot.pipeline.progress import ProgressReporter
 from veriglot.records import Generator, Sample, encode
 from veriglot.study.config import Folder, load
 from veriglot.study.run import Tools, run
@@ -66,7 +66,7 @@ def responses(count: int) -> Iterator[Sample]:
         )
 
 
-class Clock(Watch):
+class Clock(ProgressReporter):
     """CPU seconds of each step of a study."""
 
     def __init__(self) -> None:
@@ -103,7 +103,9 @@ def one_size(count: int, bare_rows: int) -> dict[str, Any]:
         (folder / "study.toml").write_text(STUDY.format(examples=inputs.EXAMPLES))
         before = bare(bare_rows) / bare_rows
         clock, wall = Clock(), perf_counter()
-        run(load(folder / "study.toml"), Folder(folder / "run"), Tools(detector_recipe, measure, render), watch=clock)
+        run(
+            load(folder / "study.toml"), Folder(folder / "run"), Tools(detector_recipe, measure, render), progress=clock
+        )
         clock.begin("", None)
         wall = perf_counter() - wall
         after = bare(bare_rows) / bare_rows

@@ -15,10 +15,10 @@ from veriglot.detectors.reader.detector import (
     GROUNDING_COLUMN,
     RELATIONS,
     RESPONSE_COLUMN,
-    Join,
+    FusionWeights,
     Manifest,
     WordLogits,
-    join_features,
+    fusion_features,
     save_network,
 )
 from veriglot.encoders.e5 import quantise
@@ -77,7 +77,7 @@ def learned_of_answers(seed: int = 0) -> dict[str, Any]:
 
 
 def features_of(ours: Any, by_words: Any, sentence: Any, *, numbers: Any = None, response: Any = None) -> Any:
-    """`join_features` of given logits of the reader and of grounding, shape (n,); `numbers` as in `RawPrediction`."""
+    """`fusion_features` of given logits of the reader and of grounding, shape (n,); `numbers` as in `RawPrediction`."""
     count = len(ours)
     nothing = np.zeros(count, np.int64)
     types = np.full((count, len(TYPES)), 1 / len(TYPES), np.float32)
@@ -86,7 +86,7 @@ def features_of(ours: Any, by_words: Any, sentence: Any, *, numbers: Any = None,
         logits=by_words[:, None], features=SimpleNamespace(sentence=sentence),
         numbers=nothing if numbers is None else numbers,
     )  # fmt: skip
-    return join_features(words, raw)
+    return fusion_features(words, raw)
 
 
 def write_reader(
@@ -109,19 +109,19 @@ def write_reader(
     weights[[0, GROUNDING_COLUMN]] = 0.5
     line = PlattScaling(1.0, 0.0)
     calibration = ScriptCalibration({"Latn": line}, ("de", "en"), line, (1.0, 0.0, 0.0, 0.0, 0.0, -5.0))
-    joins = {
-        relation: Join((*weights[:-1].tolist(), 9.0 if relation == "translation" else 0.0), calibration)
+    fusion = {
+        relation: FusionWeights((*weights[:-1].tolist(), 9.0 if relation == "translation" else 0.0), calibration)
         for relation in RELATIONS
     }
     if answers:
         save_network(folder / ANSWERS_FILE, learned_of_answers())
         weights[RESPONSE_COLUMN + 1] = 1.0
-        joins["across asked"] = Join(tuple(weights.tolist()), calibration)
-    write_json(folder / FILES[1], joins)
+        fusion["across asked"] = FusionWeights(tuple(weights.tolist()), calibration)
+    write_json(folder / FILES[1], fusion)
     fields: dict[str, Any] = {
         "revision": "tiny", "types": TYPES, "threshold": 0.5,
         "sha256": {name: file_sha256(folder / name) for name in (*FILES, *([ANSWERS_FILE] if answers else []))},
-        "reads_with": file_sha256(encoder)[:16], "grounding": file_sha256(Grounding().network)[:16],
+        "encoder_sha256": file_sha256(encoder)[:16], "grounding": file_sha256(Grounding().network)[:16],
     }  # fmt: skip
     write_json(folder / "weights.json", Manifest(**(fields | changed)))
     return folder

@@ -22,7 +22,7 @@ from veriglot.formats.base import Reading, cell_text, language_tag, plain_value
 from veriglot.formats.columns import object_passages, read_row, rows_reading
 from veriglot.formats.reader import say_in_python
 from veriglot.pipeline.engine import Engine
-from veriglot.pipeline.progress import Bar
+from veriglot.pipeline.progress import ProgressBar
 from veriglot.records import Detector, Evidence, JudgedUnit, Sample, Span, Status, Verdict, Word, encode, sample_from
 from veriglot.records.languages import get_language
 
@@ -270,11 +270,11 @@ def detect_many(
     failing = engine.description.name if on_error == "skip" else None
     samples = _samples(rows, _named(language), rows_reading(columns), failing)
     total = len(rows) if isinstance(rows, Sized) else None
-    return _judged(engine, samples, Bar(shown=progress, total=lambda: total))
+    return _judged(engine, samples, ProgressBar(shown=progress, total=lambda: total))
 
 
 def _judged(
-    engine: Engine, samples: Iterator[Sample | records.Prediction | Exception], progress: Bar
+    engine: Engine, samples: Iterator[Sample | records.Prediction | Exception], progress: ProgressBar
 ) -> Iterator[Prediction]:
     with engine, progress as bar:
         for sample, record in engine.run(samples):

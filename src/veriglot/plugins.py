@@ -22,12 +22,12 @@ import msgspec
 
 from veriglot.errors import MissingExtraError, UnknownNameError, UsageError
 
-__all__ = ["Entry", "PickledByArguments", "Registry", "packaged", "read_settings"]
+__all__ = ["Entry", "PickledByArguments", "Registry", "read_package_data", "read_settings"]
 
 T = TypeVar("T")
 
 
-def packaged(package: str, name: str, kind: type[T]) -> T:
+def read_package_data(package: str, name: str, kind: type[T]) -> T:
     """A data file of a package (JSON or TOML by its name), decoded as `kind`."""
     data = files(package).joinpath(name).read_bytes()
     return msgspec.toml.decode(data, type=kind) if name.endswith(".toml") else msgspec.json.decode(data, type=kind)

@@ -112,9 +112,9 @@ def loading(name: str, *, threshold: float | None, words: bool, **options: Any) 
     return load_detector(name, threshold=threshold, words=words, **options)
 
 
-def ran(path: Path, folder: Path, watch: Listener | None = None, **options: Any) -> BenchResults:
+def ran(path: Path, folder: Path, progress: Listener | None = None, **options: Any) -> BenchResults:
     """Run the bench in a folder."""
-    return run(load(path), folder, load=loading, watch=watch, **options)
+    return run(load(path), folder, load=loading, progress=progress, **options)
 
 
 def difference(

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         ("dev_share = 0.4", 'seen = ["nobody"]', "system of this bench"),
         ("dev_share = 0.4", 'languages = ["Germann"]', "German"),
         ('levels = ["word", "sentence", "response"]', 'levels = ["wrd"]', "word"),
-        ('levels = ["word", "sentence", "response"]', "levels = []", "a level or more"),
+        ('levels = ["word", "sentence", "response"]', "levels = []", "at least one level"),
         ('path = "animals.jsonl"', 'path = "plants.jsonl"', "there is no file"),
         ('title = "Small"', 'rank_by = "f2"', "f1"),
         ('title = "Small"', 'groups = ["latn"]', "latin"),

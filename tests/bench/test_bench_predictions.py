@@ -43,11 +43,11 @@ def cell(results: BenchResults, level: str = "response", data: str = "animals") 
 
 
 def test_predictions_of_a_detector_have_the_figures_of_the_detector(tmp_path: Path) -> None:
-    watch = Listener()
-    found = ran(kept(tmp_path, judged()), tmp_path / "run", watch)
+    progress = Listener()
+    found = ran(kept(tmp_path, judged()), tmp_path / "run", progress)
     ran(written(tmp_path), tmp_path / "plain", (without := Listener()))
     assert cell(found).status == "done"
-    assert without.rows - watch.rows == 40 + 60  # what top-ngram is asked in their place: responses and sentences
+    assert without.rows - progress.rows == 40 + 60  # what top-ngram is asked in their place: responses and sentences
     figures = {
         name: [
             (one.level, one.language, one.measure, one.at, one.value, one.low, one.high, one.items)
@@ -83,8 +83,8 @@ def test_ids_that_are_missing_are_coverage(tmp_path: Path) -> None:
     path = kept(tmp_path, [one for one in judged() if not one.id.endswith(("3", "7"))])
     stray = msgspec.structs.replace(judged()[0], id="stray")
     (tmp_path / "two.jsonl").write_bytes((tmp_path / "two.jsonl").read_bytes() + encode(stray) + b"\n")
-    found = ran(path, tmp_path / "run", watch := Listener())
-    assert "predictions of kept that belong to no sample that was judged: 1" in watch.said
+    found = ran(path, tmp_path / "run", progress := Listener())
+    assert "predictions of kept that belong to no sample that was judged: 1" in progress.said
     part = cell(found)
     assert part.status == "partial"
     assert part.coverage < 1.0

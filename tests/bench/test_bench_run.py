@@ -151,19 +151,19 @@ def test_comparisons_are_with_the_baseline_and_corrected(results: BenchResults) 
 
 def test_a_second_call_judges_nothing_and_gives_the_same(place: Path, results: BenchResults) -> None:
     before = (place / "run" / "results.json").read_bytes()
-    watch = Listener()
-    assert ran(place / "bench.toml", place / "run", watch) == results
-    assert watch.rows == 0
+    progress = Listener()
+    assert ran(place / "bench.toml", place / "run", progress) == results
+    assert progress.rows == 0
     assert (place / "run" / "results.json").read_bytes() == before
 
 
 def test_another_seed_or_measure_judges_nothing_anew(place: Path, results: BenchResults) -> None:
-    watch = Listener()
+    progress = Listener()
     text = BENCH.replace("resamples = 60", 'resamples = 40\nseed = 9\nmeasures = ["auroc"]\nrank_by = "auroc"')
     other = place / "other.toml"
     other.write_text(text, "utf-8")
-    found = ran(other, place / "run", watch)
-    assert watch.rows == 0
+    found = ran(other, place / "run", progress)
+    assert progress.rows == 0
     assert found.measures["response"] == ("auroc",)
     assert found.signature != results.signature
 
@@ -172,11 +172,11 @@ def test_an_interrupted_bench_goes_on_where_it_stopped(tmp_path: Path, results: 
     path, folder = written(tmp_path), tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
         ran(path, folder, Listener(stop_after=57), batch_size=5)
-    watch = Listener()
-    found = ran(path, folder, watch, batch_size=5)
+    progress = Listener()
+    found = ran(path, folder, progress, batch_size=5)
     whole = Listener()
     ran(path, tmp_path / "whole", whole)
-    assert watch.rows == whole.rows - 57
+    assert progress.rows == whole.rows - 57
     timeless = [msgspec.structs.replace(one, cost=None) for one in found.cells]
     assert timeless == [msgspec.structs.replace(one, cost=None) for one in results.cells]
     assert found.figures == results.figures
@@ -186,9 +186,9 @@ def test_changed_data_is_judged_anew_and_the_rest_is_kept(tmp_path: Path) -> Non
     path, folder = written(tmp_path), tmp_path / "run"
     ran(path, folder)
     written(tmp_path, rows=[msgspec.structs.replace(row, response=row.response + " Yes.") for row in samples()])
-    watch = Listener()
-    ran(path, folder, watch)
-    assert watch.rows > 0
+    progress = Listener()
+    ran(path, folder, progress)
+    assert progress.rows > 0
     written(tmp_path)
     again = Listener()
     ran(path, folder, again)

@@ -131,7 +131,7 @@ def test_verdicts_alone_count_as_they_are_and_no_threshold_is_tuned(tmp_path: Pa
     values = {f.measure: f.value for f in results.figures if (f.at, f.language) == ("tuned", "en")}
     assert (values["recall"], values["precision"], values["mcc"]) == (0.0, 0.0, pytest.approx(-1.0))
     assert {(t.value, t.reached, t.reason) for t in results.thresholds} == {
-        (0.5, None, "verdicts alone, which count as they are")
+        (0.5, None, "the system gives only verdicts, which count as they are")
     }
     (data,) = results.data
     assert {error.threshold for error in results.errors} == {None}

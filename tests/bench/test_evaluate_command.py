@@ -110,7 +110,7 @@ def test_tables_without_a_figure_are_left_out(evaluate: Command, tmp_path: Path)
     path.write_text("response,evidence,unsupported\nIt rains.,It rains.,0\nIt snows.,It rains.,1\n", "utf-8")
     shown = evaluate(path, *DETECTOR, "--full", "--resamples", 0).out
     assert shown.count("\nlanguage ") == 1
-    assert shown.count("labelled as a whole: only figures of responses hold them (--unit response)\n") == 1
+    assert shown.count("labelled as a whole: only figures of responses include them (--unit response)\n") == 1
 
 
 def test_one_language_is_shown_once(evaluate: Command, data: Path) -> None:
@@ -375,6 +375,6 @@ def test_predictions_may_lie_in_several_files(evaluate: Command, data: Path, pre
 def test_an_interrupted_evaluation_says_that_nothing_is_kept_and_how_to_keep_it(evaluate: Command, data: Path) -> None:
     outcome = evaluate(data, "--detector", "absent_words:Interrupted")
     assert outcome.code == 130
-    assert "Interrupted. Nothing is kept" in outcome.err
+    assert "Interrupted: nothing was saved" in outcome.err
     assert "`veriglot detect --words -o FILE`" in outcome.err
     assert "Interrupted" not in evaluate(data, "--detector", "absent_words:Interrupted", "-q").err

@@ -41,26 +41,26 @@ def statuses(results: BenchResults) -> dict[str, str]:
 
 
 def test_marks_of_a_model_are_no_labels_by_default(tmp_path: Path) -> None:
-    watch = Listener()
-    results = ran(written(tmp_path, BENCH, marked()), tmp_path / "run", watch)
+    progress = Listener()
+    results = ran(written(tmp_path, BENCH, marked()), tmp_path / "run", progress)
     assert not any((results.figures, results.wins, results.comparisons))
     (data,) = results.data
     assert (data.labelled, data.unlabelled) == (False, 40)
-    told = "animals: annotations of models (absent-words@1) are no labels where nobody else labelled a sample"
-    assert any(told in said for said in watch.said)
+    told = "animals: annotations by models (absent-words@1) do not count as labels of samples that no person labelled"
+    assert any(told in said for said in progress.said)
     assert told in bench_document(results, "markdown")
 
 
 def test_named_they_are_labels_loudly_and_not_for_their_maker(tmp_path: Path) -> None:
-    watch = Listener()
-    results = ran(written(tmp_path, NAMED, marked()), tmp_path / "run", watch)
+    progress = Listener()
+    results = ran(written(tmp_path, NAMED, marked()), tmp_path / "run", progress)
     assert {one.system for one in results.figures} == {"rouge-l", "top-ngram"}
     assert statuses(results)["absent"] == "unsuited"
     page = bench_document(results, "markdown")
     assert "absent is not judged on animals: the labels are its own marks" in page
     assert "LABELS BY A MODEL: absent-words@1" in page
-    assert "its labels were made by a model, absent-words@1, and by no person" in page
-    assert any("its labels were made by a model" in said for said in watch.said)
+    assert "its labels were made by a model, absent-words@1, not by people" in page
+    assert any("its labels were made by a model" in said for said in progress.said)
 
 
 def test_a_maker_under_another_name_is_known_by_what_it_stated(tmp_path: Path) -> None:
@@ -121,6 +121,6 @@ def test_a_later_revision_is_the_same_maker_and_another_model_is_not(maker: str,
 
 def test_evaluate_tells_whose_labels_it_holds_against() -> None:
     (whose, own, *_) = evaluate(marked(), AbsentWords(), resamples=0).notes
-    assert "labels by a model and by no person: absent-words@1" in whose
+    assert "labels by a model, not by people: absent-words@1" in whose
     assert own == "40 samples are compared with the detector's own marks: their figures mean nothing"
     assert not any("model" in note or "own marks" in note for note in evaluate(samples(), AbsentWords()).notes)

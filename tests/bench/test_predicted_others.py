@@ -73,7 +73,7 @@ def test_a_mark_of_another_text_is_refused(place: Place, capsys: pytest.CaptureF
     assert place.kept_failed() == ["rome"], "nothing is lost"
     said = capsys.readouterr().err
     assert "the prediction of 'rome' marks 'Bonn', but its response has 'Rome' at [12, 16)" in said
-    assert "With a prediction that could not be put into it: 1 sample" in said
+    assert "With a prediction that does not fit: 1 sample" in said
     code, why = place.convert(other, SAMPLES, "--on-error", "stop")
     assert (code, "marks 'Bonn'" in why) == (1, True)
 
@@ -105,7 +105,7 @@ def test_words_and_units_beyond_the_response_are_noticed_without_spans(place: Pl
         ((marked("gone", "Rome"),), "no id is the same"),
         (
             (marked("rome", "Bonn"), marked("lima", "Bonn")),
-            "2 have the id of one, but the first of them: the prediction of 'rome' marks",
+            "ids that match: 2, but the first of these: the prediction of 'rome' marks",
         ),
     ],
 )

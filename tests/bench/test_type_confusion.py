@@ -1,4 +1,4 @@
-"""Which types are taken for which, of responses and of marks, across taxonomies."""
+"""Confusion of types, of responses and of marks, across taxonomies."""
 
 from __future__ import annotations
 

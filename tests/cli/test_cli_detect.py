@@ -167,7 +167,7 @@ def test_what_a_run_made_of_other_files_is_read_and_what_it_made_of_this_folder_
     (tmp_path / "built.jsonl.asked").write_text("8a6b")
     outcome = veriglot("detect", tmp_path, *WORD_ABSENCE, "--to", "json")
     assert lines_of(outcome.out) == expected(rows)
-    assert "again.jsonl is left aside: an earlier run made it of files of this folder" in outcome.err
+    assert "again.jsonl is skipped: an earlier run made it from files of this folder" in outcome.err
     assert "asked" not in outcome.err
 
 

@@ -182,7 +182,7 @@ def test_predictions_of_other_samples_are_refused(files: Files, veriglot: Comman
     other = write_lines(files.folder / "other.jsonl", made(3, 0.1, seed=4, model="other"))
     outcome = veriglot("estimate", files.predictions, "--samples", other, "--estimator", "raw")
     assert (outcome.code, outcome.out) == (1, "")
-    assert "no prediction is of a sample of --samples\n  Give the samples that they were made of." in outcome.err
+    assert "no prediction is of a sample of --samples\n  Give the samples that were judged." in outcome.err
 
 
 def test_a_language_that_the_profile_lacks_gives_no_number_unless_pooled(files: Files, veriglot: Command) -> None:
@@ -208,7 +208,7 @@ def test_reasons_that_many_cells_share_are_said_once(files: Files, veriglot: Com
     told = veriglot("estimate", predictions, "--samples", samples, "--profile", files.profile).out
     assert told.count("bn, de, fr, nl: the error profile does not hold this language.\n") == 1
     raw = veriglot("estimate", predictions, "--samples", samples, "--estimator", "raw").out
-    why = "an interval that holds takes 8 independent texts or queries, and the study has 1–4.\n"
+    why = "a reliable interval needs 8 independent texts or queries, and the study has 1–4.\n"
     assert f"bn, de, fr, nl: {why}" in raw
     models = [*rows, *made(2, 0.5, seed=6, model="fewer", language="de", per=1)]
     veriglot("detect", write_lines(samples, models), "-o", predictions, "--words", "--overwrite", *DETECTOR)

@@ -82,7 +82,7 @@ def test_ctrl_c_keeps_what_is_done_and_leaves_with_130(process: Any, tmp_path: P
     os.killpg(running.pid, signal.SIGINT)  # as the terminal does: the whole group
     _, err = running.communicate(timeout=60)
     assert running.returncode == 130, err
-    assert b"the same command goes on from there" in err
+    assert b"Rerun the command to resume." in err
     assert b"Traceback" not in err
     done = rows_done(output)
     assert done >= 20

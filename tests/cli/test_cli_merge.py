@@ -139,7 +139,7 @@ def test_nothing_of_others_is_overwritten(veriglot: Command, tmp_path: Path) -> 
     shards = run_shards(veriglot, write_inputs(tmp_path), tmp_path / "parts", 2)
     mine = tmp_path / "mine.jsonl"
     mine.write_bytes(b"mine\n")
-    assert "is there already" in veriglot("merge", *shards, "-o", mine).err
+    assert "already exists" in veriglot("merge", *shards, "-o", mine).err
     assert "is a shard and would be overwritten" in veriglot("merge", *shards, "-o", shards[0]).err
     assert mine.read_bytes() == b"mine\n"
     assert veriglot("merge", *shards, "-o", mine, "--overwrite").code == 3

@@ -14,7 +14,7 @@ import pytest
 from rows import samples
 
 from json_lines import write_lines
-from veriglot.cli.console import Bar
+from veriglot.cli.console import ProgressBar
 from veriglot.pipeline import progress
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ def test_long_work_off_a_terminal_shows_a_line_now_and_then(
     """Also while a single row takes minutes."""
     monkeypatch.setattr(progress, "_EVERY", 0.01)
     shown = ""
-    with Bar(shown=True, total=lambda: 1_200, step="judging") as bar:
+    with ProgressBar(shown=True, total=lambda: 1_200, step="judging") as bar:
         bar.advance()
         while shown.count("\n") < 2:
             shown += capsys.readouterr().err
     assert set(shown.splitlines()) == {"veriglot: judging: 1 of 1,200 done after 0 s"}
-    for silent in (Bar(shown=False, total=lambda: 9), Bar(shown=True, total=lambda: 9, lines=False)):
+    for silent in (ProgressBar(shown=False, total=lambda: 9), ProgressBar(shown=True, total=lambda: 9, lines=False)):
         with silent:
             time.sleep(0.05)
     assert "9 rows" not in capsys.readouterr().err
@@ -73,7 +73,7 @@ def test_short_work_shows_none(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     with os.fdopen(theirs, "w", encoding="utf-8") as terminal:
         monkeypatch.setattr(sys, "stderr", terminal)
-        with Bar(shown=True, total=lambda: 9, clock=lambda: now[0]) as bar:
+        with ProgressBar(shown=True, total=lambda: 9, clock=lambda: now[0]) as bar:
             bar.advance()
             now[0] += 0.9
             bar.advance()

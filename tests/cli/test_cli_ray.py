@@ -36,7 +36,7 @@ from veriglot.http.session import Session
 from veriglot.hub.registry import MissingWeightsError
 from veriglot.pipeline import ray_engine
 from veriglot.pipeline.engine import Engine, Refusal
-from veriglot.pipeline.progress import Watch
+from veriglot.pipeline.progress import ProgressReporter
 from veriglot.records import Evidence, Generator, Sample, encode
 from veriglot.storage import parts
 from veriglot.storage.files import Lock
@@ -241,7 +241,7 @@ def test_a_folder_that_another_process_has_leaves_no_cluster(
 def test_an_interrupt_between_rows_keeps_the_time_of_the_cluster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Interrupting(Watch):
+    class Interrupting(ProgressReporter):
         def advance(self) -> None:
             raise KeyboardInterrupt
 
@@ -252,7 +252,7 @@ def test_an_interrupt_between_rows_keeps_the_time_of_the_cluster(
         '[[systems]]\ndetector = "word_absence:WordAbsence"\n'
     )
     with pytest.raises(KeyboardInterrupt):
-        bench.run(load(path), tmp_path / "out", engine="ray", load=load_named, watch=Interrupting())
+        bench.run(load(path), tmp_path / "out", engine="ray", load=load_named, progress=Interrupting())
     (costs,) = (tmp_path / "out").rglob("costs.jsonl")
     assert msgspec.json.decode(costs.read_bytes())["cpu"] > 999
 

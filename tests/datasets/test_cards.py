@@ -56,7 +56,7 @@ def test_a_card_says_how_silver_data_was_made_and_what_came_of_it(silver: Path) 
     page = card_page(card([str(silver)]))
     assert f"`{manifest['signature']}`" in page
     assert f"| articles.jsonl | `{file_sha256(silver.with_name('articles.jsonl'))}` | unchanged |" in page
-    assert f"- rows: {manifest['rows']} taken up, {manifest['failed']} failed" in page
+    assert f"- rows: {manifest['rows']} processed, {manifest['failed']} failed" in page
     assert f"- seconds: {manifest['seconds']:,.1f}" in page
     assert f"- **Seconds:** {manifest['seconds']:,.1f}\n" in page
     for name in ("entity", "contradictory"):
@@ -75,8 +75,8 @@ def test_a_card_says_how_silver_data_was_made_and_what_came_of_it(silver: Path) 
     assert len(unmade) < len(lines)  # a row has several attempts
     assert step.rejected_rows == manifest["rows"] - len(made) == len(unmade) == sum(step.rejected.values())
     assert sum(step.tries.values()) == len(lines) - len(unmade)
-    assert f"- set aside: {len(unmade)}: no\\_place {len(unmade)}\n" in page
-    assert f"- replies or tries not taken: {len(lines) - len(unmade)}: " in page
+    assert f"- rejected rows: {len(unmade)}: no\\_place {len(unmade)}\n" in page
+    assert f"- rejected replies or attempts: {len(lines) - len(unmade)}: " in page
 
 
 def test_a_source_that_changed_or_went_is_said_so(silver: Path) -> None:
@@ -130,8 +130,8 @@ def test_a_time_that_one_step_does_not_say_makes_the_sum_the_least(silver: Path)
 
 def test_a_plain_file_has_a_card_that_claims_nothing(tmp_path: Path) -> None:
     page = card_page(card([str(write(tmp_path / "rows.jsonl", sound(10, 32)))]))
-    assert "Unknown: no manifest of a run lies beside the files" in page
-    assert "Unknown: no account lies beside the files" in page
+    assert "Unknown: there is no manifest of a run beside the files" in page
+    assert "Unknown: there is no account beside the files" in page
     for name in ("Purpose", "Licence", "Contact", "Intended", "Seconds", "Tokens and money", "Citation"):
         assert f"- **{name}:** Unknown." in page
     assert "10 responses do not say which model, rule or person gave them." in page
@@ -187,7 +187,7 @@ def test_a_cleaned_copy_says_what_was_left_out(tmp_path: Path) -> None:
     (step,) = trace([str(tmp_path / "out" / "rows.jsonl")])
     assert (step.output, step.rejected_rows) == ("out/", 2)
     assert step.rejected == {"leftover_tags": 1, "no_response": 1}
-    assert "set aside: 2: leftover\\_tags 1, no\\_response 1" in card_page(card([str(tmp_path / "out")]))
+    assert "rejected rows: 2: leftover\\_tags 1, no\\_response 1" in card_page(card([str(tmp_path / "out")]))
 
 
 def test_accounts_of_other_shapes_are_shown_as_counts_and_damaged_files_are_named(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_the_command_writes_card_and_questions(tmp_path: Path, capfd: pytest.Cap
     assert main(words) == 3
     assert (tmp_path / "card.md").read_text("utf-8") == card_page(card([str(path)]))
     assert main(words) == 2
-    assert "is there already" in capfd.readouterr().err
+    assert "already exists" in capfd.readouterr().err
     assert main(["dataset", "card", str(path), "-q", "--about", str(tmp_path / "about.toml")]) == 3
     assert capfd.readouterr().out.startswith("---\n")
     with pytest.raises(UsageError, match="Standard input"):

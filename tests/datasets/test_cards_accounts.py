@@ -41,7 +41,7 @@ def test_what_another_run_left_above_is_not_told_of_the_data(tmp_path: Path, nam
     write(tmp_path / "rejected.jsonl", [b'{"reason": "theirs"}'])
     path = write(tmp_path / place, sound(4, 50))
     assert trace([str(path)]) == ()
-    assert "Unknown: no manifest of a run" in card_page(card([str(path)]))
+    assert "Unknown: there is no manifest of a run" in card_page(card([str(path)]))
 
 
 @pytest.mark.parametrize("between", [b'{"name": "app", "version": "1"}', b'["a", "b"]', b"{"])

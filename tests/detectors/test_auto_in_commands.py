@@ -166,7 +166,7 @@ def test_an_output_that_grounding_began_is_not_gone_on_with_by_auto(
     said(capfd, "detect", desk.labelled, "--detector", "grounding", "-o", "marked.jsonl")
     begun = Path("marked.jsonl").read_bytes()
     assert main(["detect", str(desk.labelled), "-o", "marked.jsonl"]) == 2
-    assert "begun differently: --detector was 'grounding' and is now 'auto'" in capfd.readouterr().err
+    assert "started differently: --detector was 'grounding' and is now 'auto'" in capfd.readouterr().err
     assert Path("marked.jsonl").read_bytes() == begun
 
 

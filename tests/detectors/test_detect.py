@@ -148,7 +148,7 @@ def test_a_short_response_whose_language_is_unsure_has_that_of_what_surrounds_it
 
 
 def test_a_detector_given_dictionaries_names_what_takes_them() -> None:
-    with pytest.raises(TypeError, match=r"predict takes Samples alone. veriglot\.detect_many takes dictionaries"):
+    with pytest.raises(TypeError, match=r"predict takes only Samples. veriglot\.detect_many takes dictionaries"):
         load_detector("grounding").predict([{"evidence": "a", "response": "b"}])  # type: ignore[list-item]
 
 

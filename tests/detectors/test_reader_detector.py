@@ -207,10 +207,10 @@ def test_words_of_an_unsupported_answer_are_located_by_weights_of_their_own(
     weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = judged(weights, RESPONSE, question="Who bought it?")
-    known = Reader._joins.func(Reader(weights=str(weights)))
+    known = Reader._fusion.func(Reader(weights=str(weights)))
     turned = tuple(-weight for weight in known["same asked"].weights)
-    joins = known | {"same asked": msgspec.structs.replace(known["same asked"], locating=turned)}
-    monkeypatch.setattr(Reader, "_joins", joins)
+    fusion = known | {"same asked": msgspec.structs.replace(known["same asked"], locating=turned)}
+    monkeypatch.setattr(Reader, "_fusion", fusion)
     after = judged(weights, RESPONSE, question="Who bought it?")
     assert after.score == before.score
     assert confidences(after) != confidences(before)
@@ -357,7 +357,7 @@ def test_another_network_of_grounding_is_refused(encoder: Path, tmp_path: Path) 
     assert "veriglot train reader" in (caught.value.remedy or "")
 
 
-@pytest.mark.parametrize("name", ["weights.json", "network.npz", "joins.json"])
+@pytest.mark.parametrize("name", ["weights.json", "network.npz", "fusion.json"])
 @pytest.mark.parametrize("data", [None, b"{"])
 def test_weights_that_are_missing_or_damaged_are_refused(
     encoder: Path, tmp_path: Path, name: str, data: bytes | None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import veriglot
-from veriglot.pipeline.companion_engines import ENGINES
+from veriglot.pipeline.external_engines import ENGINES
 from veriglot.plugins import Registry
 
 ROOT = Path(veriglot.__file__).parent
@@ -34,7 +34,7 @@ def data_files() -> list[str]:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if not isinstance(node, ast.Call):
                 continue
-            if getattr(node.func, "id", "") == "packaged" and isinstance(node.args[1], ast.Constant):
+            if getattr(node.func, "id", "") == "read_package_data" and isinstance(node.args[1], ast.Constant):
                 anchor = node.args[0].value if isinstance(node.args[0], ast.Constant) else package
                 count += 1
                 if not files(anchor).joinpath(node.args[1].value).is_file():

@@ -121,7 +121,7 @@ def test_a_server_that_is_not_there(registry: OwnRegistry) -> None:
     with pytest.raises(WeightsError, match="Connection refused") as caught:
         cache.get("own")
     assert caught.value.retryable
-    assert caught.value.remedy.startswith("Type the command again")
+    assert caught.value.remedy.startswith("Rerun the command")
 
 
 def test_a_silent_connection_is_given_up_and_the_rest_asked_for(

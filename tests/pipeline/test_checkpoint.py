@@ -400,5 +400,5 @@ def test_a_call_in_which_every_row_failed_binds_no_other(tmp_path: Path) -> None
     assert (mistyped.failed, mistyped.rows) == (3, 3)
     assert checkpoint_for(source, output).run(samples(3), judge).failed == 0
     assert len(output.read_bytes().splitlines()) == 3
-    with pytest.raises(UsageError, match="was begun differently"):
+    with pytest.raises(UsageError, match="was started differently"):
         checkpoint_for(source, output, signature="server@mistyped").run(samples(3), fail)

@@ -10,7 +10,7 @@ from bench_made import bench_of
 from hypothesis import strategies as st
 from msgspec import structs
 
-from veriglot.bench.figures import Judgement, Measurement
+from veriglot.bench.figures import Measurement, ScoredSystem
 from veriglot.bench.items import ItemTable, SystemScores
 from veriglot.bench.leaderboard import standings, wins
 from veriglot.bench.results import BenchAnswers, BenchCell, BenchResults, BenchSystem, Cost
@@ -78,9 +78,9 @@ def random_bench(plan: Plan) -> tuple[BenchResults, dict[tuple[str, str], set[in
         for (name, size) in zip(board, plan.sizes, strict=True)
     )  # fmt: skip
     judged = {
-        (each.system, name): set(np.flatnonzero(~np.isnan(each.test.badness)).tolist())
+        (each.name, name): set(np.flatnonzero(~np.isnan(each.test.badness)).tolist())
         for name, measured in board.items()
-        for each in measured.judgements
+        for each in measured.systems
     }
     groups = {"all": tuple(f"{name}/{tag}" for name in board for tag in ("de", "tr"))}
     cells = [_cell(name, who, len(judged[who, name]), 2 * size) for name, size in zip(board, plan.sizes, strict=True)
@@ -130,7 +130,7 @@ def _measured(plan: Plan, names: list[str], index: int, generator: np.random.Gen
             opinions = [SystemScores(np.full(len(t), 0.5), None) for t in (test, dev)]
         hidden = generator.random(len(test)) < left_out
         opinions[0] = replace(opinions[0], badness=np.where(hidden, np.nan, opinions[0].badness))
-        measured.judgements.append(Judgement(name, "higher_is_worse", *opinions, seen == index, f"{name}-{index}"))
+        measured.systems.append(ScoredSystem(name, "higher_is_worse", *opinions, seen == index, f"{name}-{index}"))
     measured.measure([plan.measure], by_language=False)
     return measured
 

@@ -50,7 +50,7 @@ def page_holds(results: BenchResults) -> None:
     unjudged = [cell for cell in results.cells if cell.status not in {"done", "unsuited"}]
     assert ("Not judged, and why" in tables) == bool(unjudged)
     apart = [standing for standing in results.standings if standing.best is None]
-    assert any(t.startswith("Without a rank for what they left out") for t in tables) <= bool(apart)
+    assert any(t.startswith("Without a rank, as rows were left out") for t in tables) <= bool(apart)
     _latex(results)
     console = Console(file=io.StringIO(), width=4000, no_color=True)
     render_bench(results, console)
@@ -68,7 +68,7 @@ def _subtitle(results: BenchResults, page: Page) -> None:
     labelled = any(data.labelled for data in results.data)
     tuned = any(figure.at == "tuned" for figure in results.figures)
     assert (", thresholds tuned on dev" in text) == (labelled and tuned)
-    assert ("no labels: nobody is ranked" in text) == (not labelled)
+    assert ("no labels, so no ranking" in text) == (not labelled)
     assert (f"ranked by {results.rank_by}" in text) == labelled
     assert f"{len(results.systems)} system" in text
     assert f"95% intervals over {results.resamples:,} resamples of texts" in text
@@ -83,8 +83,8 @@ def _how_to_read(results: BenchResults, page: Page) -> None:
     assert told == [*findings(view), *[FEW_TEXTS] * marked, *how]
     held("bench page", FEW_TEXTS * marked)
     whether = {
-        "Thresholds are tuned on": bool(view.levels), "Systems with a rank stand first": bool(view.levels),
-        "A win or tie is": bool(view.levels), "Of data without labels it is shown": bool(results.answers),
+        "Thresholds are tuned on": bool(view.levels), "Systems with a rank come first": bool(view.levels),
+        "A win or tie is": bool(view.levels), "For data without labels, the page": bool(results.answers),
         "† marks figures on data": any(figure.seen for figure in results.figures),
         "Where a system scored only": any(cell.status == "partial" for cell in results.cells),
         f"Figures are means over a data set's languages, each measured alone, with 95% intervals over {results.resamples:,}"
@@ -385,7 +385,7 @@ def _missing_languages(results: BenchResults, table: Node) -> None:
 _TABLES = {
     r"Judged, but without \w+ of \w+s, and why": _undefined,
     r"Not judged, and why": _unjudged,
-    r"Without a rank for what they left out; differences on the rows that both judged": _apart,
+    r"Without a rank, as rows were left out; differences on the rows that both judged": _apart,
     r"Differences in \w+ of \w+s between all systems, paired bootstrap over texts, .+": _tests,
     r"Differences in \w+ from \w+, paired bootstrap over texts, .+": _against,
     r"\w+ of \w+s by language: .+|.+, \w+s: thresholds tuned on dev": _by_data,
@@ -407,9 +407,9 @@ def _latex(results: BenchResults) -> None:
     board = view.board("response")
     figures = [f for row in board.rows for f in row.cells.values() if f is not None]
     for sentence, wanted in {
-        "Under each value stands its 95% interval over texts.": bool(board.rows) or True,
+        "Under each value is its 95% interval over texts.": bool(board.rows) or True,
         "cannot exclude; bold: first.": bool(board.ranked),
-        "Systems without a rank left rows out.": bool(board.incomplete),
+        "Systems that left rows out have no rank.": bool(board.incomplete),
         FEW_TEXTS.replace("‡", r"$^\ddagger$"): any(f.low is not None and 5 <= f.clusters < 30 for f in figures),
         ": the system was trained on the data, which is in no mean and win.": any(f.seen for f in figures),
     }.items():
@@ -420,7 +420,7 @@ def _latex(results: BenchResults) -> None:
 
 
 def types_hold(seed: int) -> None:
-    """Random matrices of types: how many are called what they are."""
+    """Random matrices of types: how many have the right type."""
     generator = np.random.default_rng(seed)
     counts = generator.integers(0, 9, (2, 4))
     left_out = int(generator.integers(0, 3))
@@ -431,7 +431,7 @@ def types_hold(seed: int) -> None:
     )  # fmt: skip
     results = structs.replace(bench_of({"a": (0.6, 1), "b": (0.5, 2)}), confusions=(matrix,))
     text = bench_document(results, "markdown").replace("\\", "")
-    match = re.search(r"([\d,]+) of ([\d,]+) are called what they are(?: \(([\d.]+)%\))?(?:, (\d+) left out for want of one type)?\.", text)  # fmt: skip
+    match = re.search(r"([\d,]+) of ([\d,]+) have the right type(?: \(([\d.]+)%\))?(?:, (\d+) left out, not being of exactly one type)?\.", text)  # fmt: skip
     assert match is not None
     right, whole = int(counts[0, 0] + counts[1, 1]), int(counts.sum())
     assert (int(match[1]), int(match[2]), int(match[4] or 0)) == (right, whole, left_out)

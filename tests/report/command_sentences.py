@@ -87,11 +87,11 @@ def rehearsal_holds(seed: int) -> None:
     for pattern, wanted in (
         (rf"{calls} calls? to make, 7 judgements, 1 language: de\. Prompt tokens are estimated from the length of the"
          r" texts\.", True),
-        (rf"Not to be asked, as the run says: {sum(m.impossible for m in models)} planned (?:query|queries)\.",
+        (rf"Cannot be asked, as the run says: {sum(m.impossible for m in models)} planned (?:query|queries)\.",
          any(model.impossible for model in models)),
-        (rf"Not to be read: {unreadable} rows?\.", unreadable),
+        (rf"Cannot be read: {unreadable} rows?\.", unreadable),
         (r"The limits of the study file stop it before it is finished\.", enough is False),
-        (r"Whether the token limit lasts is not known: set max_tokens in the settings of every model\.", enough is None),
+        (r"Whether the token limit is enough is not known: set max_tokens in the settings of every model\.", enough is None),
     ):  # fmt: skip
         match = re.search(pattern, text)
         assert bool(match) == bool(wanted), (pattern, text)
@@ -107,8 +107,8 @@ def status_holds(seed: int) -> None:
     state = Status("t", running, steps, whole, whole, whole)
     text = printed(lambda: _print_status(state))
     for sentence, wanted in (
-        ("A process is at work in the folder.", running),
-        ("No process is at work: `veriglot study run` with the same study file and folder goes on.",
+        ("A process is working in the folder.", running),
+        ("No process is working: `veriglot study run` with the same study file and folder resumes the run.",
          not running and not state.finished),
     ):  # fmt: skip
         assert (sentence in text) == wanted

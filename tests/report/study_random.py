@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from veriglot.pipeline.engine import Description
-from veriglot.pipeline.progress import Watch
+from veriglot.pipeline.progress import ProgressReporter
 from veriglot.records import (
     Annotation,
     Confusion,
@@ -163,9 +163,9 @@ def random_study(
     )  # fmt: skip
     plan_of_run = Planned("study", ("marker",), planned, asked=asked)
     judging = ProfiledDetector(Description("marker@1", "", 0.5, "marker@1"), profile, study, "marker")
-    estimated = estimate_all(config, folder, plan_of_run, [judging], Watch())
+    estimated = estimate_all(config, folder, plan_of_run, [judging], ProgressReporter())
     lost = sum(sum(counts.values()) for tags_ in planned.values() for counts in tags_.values()) - len(rows)
-    results = assemble(config, folder, plan_of_run, estimated, Watch())
+    results = assemble(config, folder, plan_of_run, estimated, ProgressReporter())
     return described(results, config, plan_of_run, estimated, lost), rows
 
 

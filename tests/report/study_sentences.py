@@ -224,7 +224,7 @@ class PageTruth:
         settled = any(rank.low > 1 or rank.high < len(over) for rank in over)
         several = len(self.models) > 1
         self.says(r"Rank 1 hallucinates least\. A bar holds every rank .* two models is open\.", several and settled)
-        match = self.says(rf"Rank over (?:all languages|the {SHARED} \(of (\d+)\)): the data settle none, so any of the models may hold any rank\.", several and over and not settled)  # fmt: skip
+        match = self.says(rf"Rank over (?:all languages|the {SHARED} \(of (\d+)\)): the data settle none, so any of the models may have any rank\.", several and over and not settled)  # fmt: skip
         if match is not None and match[1]:
             self.shared(match)
         drawn = {rank.model: rank for rank in over}
@@ -376,7 +376,7 @@ class PageTruth:
         varied = len({round(length[cell], 6) for cell in shown}) > 1
         drawn = len(shown) if varied and len(shown) > 2 else 0
         self.says(
-            r"A chart takes three rates of responses that differ in length\.", not drawn and self.results.correlations
+            r"A chart needs three rates of responses that differ in length\.", not drawn and self.results.correlations
         )
         match = self.says(r"Scatter of the rates of (\d+) cells against mean response length\.", drawn)
         assert match is None or int(match[1]) == drawn
@@ -523,7 +523,7 @@ def texts_hold(results: StudyResults) -> None:
     counts = sorted({rate.responses for rate in own} or {0})
     assert match[3] == (f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}")
     assert (match[4] is None) == all(r.coverage >= 1 for c in results.cells if c.coverage.planned for r in c.rates)
-    assert ("Unreliable: the data do not support a rate; in parentheses" in latex) == bool(bad)
+    assert ("Unreliable: the data do not support a rate; what the estimator gave" in latex) == bool(bad)
     held("study tables", match[0])
     match = re.search(
         r"Share of .+ interval; below it the coverage\. ([\d,]+) of ([\d,]+) responses? judged\.", terminal
@@ -638,7 +638,7 @@ def reasons_hold(  # noqa: C901
         for rate in cell.rates:
             assert (rate.reason is None) == (rate.status is Reliability.OK)
             for reason in (rate.reason or "").split("; ") if rate.reason else ():
-                if match := re.fullmatch(r"an interval that holds takes 8 independent texts or queries, and the study has (\d+)", reason):  # fmt: skip
+                if match := re.fullmatch(r"a reliable interval needs 8 independent texts or queries, and the study has (\d+)", reason):  # fmt: skip
                     assert int(match[1]) == judged.get(key, 0) < 8
                 elif match := re.fullmatch(r"only (\d+)% of the responses were judged, and the others may hallucinate more or less", reason):  # fmt: skip
                     assert rate.coverage < 0.8
@@ -648,11 +648,11 @@ def reasons_hold(  # noqa: C901
                 elif reason.startswith("more units were marked than the detector would mark if all were unsupported"):
                     assert raw is None or (raw.rate or 0.0) > 0.7  # its TPR is 80%
                 elif match := re.fullmatch(
-                    r"an interval that holds takes 8 independent texts or queries with labels, and the study has (\d+)",
+                    r"a reliable interval needs 8 independent texts or queries with labels, and the study has (\d+)",
                     reason,
                 ):
                     assert int(match[1]) == labelled.get(key, 0) < 8
-                elif match := re.fullmatch(r"an interval that holds takes 8 labelled texts or queries with an? (?:un)?supported unit, and the study has (\d+) \(of (\d+)\)", reason):  # fmt: skip
+                elif match := re.fullmatch(r"a reliable interval needs 8 labelled texts or queries with an? (?:un)?supported unit, and the study has (\d+) \(of (\d+)\)", reason):  # fmt: skip
                     assert int(match[1]) < 8 <= int(match[2]) == labelled[key]
                 elif reason == "the error profile does not hold this language":
                     assert cell.language not in known

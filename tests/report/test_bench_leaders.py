@@ -38,12 +38,12 @@ ALONE = re.compile(
     r"(s\d) has the best (\w+), ([−.\d]+)(?: over \d data sets)?, but the tests do not tell it apart from (.+)$"
 )
 NONE = re.compile(
-    r"nobody leads by \w+: the tests tell none of the (\d) systems apart(?: \(on (\d+) texts, and under 30 .*\))?$"
+    r"no system leads by \w+: the tests do not tell the (\d) systems apart(?: \(on (\d+) texts, and under 30 .*\))?$"
 )
 ONLY = re.compile(r"only (s\d) (has figures that count|has a rank), (\w+) ([−.\d]+)(?: over (\d) data sets)?$")
 NOBODY = {
-    "nobody is ranked: every system left out rows that another judged",
-    "nobody leads: a system was trained on all data that has figures (d0)",
+    "no ranking: every system left out rows that another judged",
+    "no system leads: one was trained on all data with figures (d0)",
 }
 DIFFERENCES = re.compile(
     r"(\d+) of (\d+) differences? from (s\d) beyond chance \(corrected p below 0.05\)(?:: (.+))?\.$"
@@ -92,7 +92,7 @@ def checked(results: BenchResults, judged: Judged) -> Iterator[str]:
             truth.differences(match)
             kinds["differences"] = text
             yield "differences"
-        elif match := re.fullmatch(r"Without labels, so that nobody is ranked by it: (.+)\.", text):
+        elif match := re.fullmatch(r"Without labels, and so without a ranking: (.+)\.", text):
             assert match[1].split(", ") == [data.name for data in results.data if not data.labelled]
             kinds["bare"] = text
         else:
@@ -180,7 +180,7 @@ class Truth:
             return "nobody"
         text, *more = text.split("; ")
         behind = {part.split()[0]: part for part in more if " ranks " in part}
-        apart = [part for part in more if part.startswith("without a rank, having left rows out: ")]
+        apart = [part for part in more if part.startswith("without a rank, as rows were left out: ")]
         assert len(behind) + len(apart) == len(more)
         assert set(re.findall(r"s\d", "".join(apart))) == (self.partial if len(self.mean) > 1 else set())
         for name, part in behind.items():
@@ -294,7 +294,7 @@ def ranked(values: dict[str, float], parted: set[tuple[str, str]], left_out: str
             {"a": 0.61, "b": 0.5, "c": 0.4}, {("a", "b"), ("a", "c")},
             "a leads by mcc, 0.610: better than each of the 2 others (corrected p at most 0.004); c ranks 2–3 of 3.",
         ),
-        ({"a": 0.61, "b": 0.6}, set(), "nobody leads by mcc: the tests tell none of the 2 systems apart."),
+        ({"a": 0.61, "b": 0.6}, set(), "no system leads by mcc: the tests do not tell the 2 systems apart."),
         (
             {"a": 0.61, "b": 0.6, "c": 0.4}, {("a", "c"), ("b", "c")},
             "a (0.610) and b (0.600) share the first ranks by mcc: the tests do not tell them apart; c ranks 3 of 3.",
@@ -314,7 +314,7 @@ def test_who_left_rows_out_is_compared_apart_and_leads_nobody() -> None:
     board = View(results).board("response")
     assert [(row.system.name, row.rank) for row in board.rows] == [("a", "1"), ("b", "2"), ("easy", "")]
     lead = "a leads by mcc, 0.600: better than b (corrected p at most 0.004); b ranks 2 of 2"
-    assert findings(View(results))[0] == f"Responses: {lead}; without a rank, having left rows out: easy."
+    assert findings(View(results))[0] == f"Responses: {lead}; without a rank, as rows were left out: easy."
     page = bench_document(results, "markdown")
     assert "| easy | 20 of 60 responses of sums not judged | a | 0.300 |" in page
     assert r"\textbf{0.900}" not in bench_document(results, "latex")
@@ -335,13 +335,13 @@ def test_a_comparison_that_contradicts_the_lead_is_told() -> None:
 
 def test_nobody_leads_where_a_system_was_trained_on_all_data() -> None:
     results = bench_of({"a": (0.61, 0), "b": (0.9, 0)}, seen=("b",))
-    assert "nobody leads: a system was trained on all data that has figures (sums)" in findings(View(results))[0]
+    assert "no system leads: one was trained on all data with figures (sums)" in findings(View(results))[0]
     assert _ranks(results) == {"a": "", "b": ""}
 
 
 def test_results_without_tests_of_all_pairs_rank_nobody() -> None:
     older = bench_of({"a": (0.9, 4), "b": (0.7, 1)})
-    assert "nobody is ranked: these results hold no tests of all pairs. Rerun the bench" in findings(View(older))[0]
+    assert "no ranking: these results have no tests of all pairs. Rerun the bench" in findings(View(older))[0]
     assert _ranks(older) == {"a": "", "b": ""}
 
 

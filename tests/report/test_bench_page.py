@@ -107,7 +107,7 @@ def results() -> BenchResults:
 def test_no_mark_of_markdown_stands_on_the_page(results: BenchResults, tmp_path: Path) -> None:
     write_bench(results, tmp_path / "page.html")
     sections = re.findall(r"<section.*?</section>", (tmp_path / "page.html").read_text("utf-8"), re.DOTALL)
-    assert "held against themselves" in "".join(sections)
+    assert "compared with themselves" in "".join(sections)
     assert "`" not in "".join(sections)
 
 
@@ -138,7 +138,7 @@ def test_markdown_has_every_part_and_every_row_as_many_cells(results: BenchResul
     text = bench_document(results, "markdown")
     for heading in (
         "## Responses",
-        "## Which types are taken for which",
+        "## Confusion of types",
         "## Against the baseline",
         "## Data",
         "## Cost and coverage",
@@ -183,7 +183,7 @@ def test_types_are_a_grid_of_heat_with_the_right_ones_outlined(results: BenchRes
     cells = re.findall(r'<td class="(heat-cell heat-\d[^"]*)"[^>]*><b>(\d+)</b>', section)
     assert cells[:4] == [("heat-cell heat-6 right", "6"), ("heat-cell heat-1", "1"), ("heat-cell heat-2", "2"),
                          ("heat-cell heat-0", "0")]  # fmt: skip
-    assert "6 of 9 are called what they are (66.7%), 3 left out for want of one type; types of fava" in section
+    assert "6 of 9 have the right type (66.7%), 3 left out, not being of exactly one type; types of fava" in section
     assert '<th scope="row">good, poor</th>' in section
 
 
@@ -198,7 +198,7 @@ def test_types_in_text_and_rows(results: BenchResults) -> None:
     assert rows[4]["share"] == ""
     assert rows[-1]["count"] == ""
     without = msgspec.structs.replace(results, confusions=())
-    assert "taken for which" not in bench_document(without, "markdown")
+    assert "Confusion of types" not in bench_document(without, "markdown")
 
 
 def test_tables_are_written_by_name(results: BenchResults, tmp_path: Path) -> None:

@@ -196,7 +196,7 @@ def test_one_model_in_one_language(tmp_path: Path) -> None:
 
 
 def test_models_that_no_test_compares_say_so(tmp_path: Path) -> None:
-    said, results = "No test compares models: it takes two with reliable rates in one language.", study_figures()
+    said, results = "No test compares models: a test needs two with reliable rates in one language.", study_figures()
     assert said not in page_of(results, tmp_path).text
     assert said in page_of(msgspec.structs.replace(results, comparisons=(), ranks=()), tmp_path).text
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from veriglot.server.app import Serving, detection_server
+from veriglot.server.app import DetectionServerSettings, detection_server
 from veriglot.server.batches import Batcher, Limits, Selection
 
 if TYPE_CHECKING:
@@ -50,13 +50,13 @@ class Loopback:
 
 @contextmanager
 def serving(
-    *names: str, limits: Limits | None = None, processes: int = 1, settings: Serving | None = None
+    *names: str, limits: Limits | None = None, processes: int = 1, settings: DetectionServerSettings | None = None
 ) -> Iterator[Loopback]:
     """Serve until the block ends."""
     batcher = Batcher(partial(Selection, names or ("grounding",)), limits or Limits(), processes=processes)
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    server = detection_server(batcher, settings or Serving())
+    server = detection_server(batcher, settings or DetectionServerSettings())
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     until = time.monotonic() + 30

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from loopback import serving
 
-from veriglot.server.app import Serving
+from veriglot.server.app import DetectionServerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +68,7 @@ def test_it_marks_what_the_evidence_does_not_support(browser: Browser, served: L
     page.focus("mark.part >> nth=0")
     assert "confidence" in page.inner_text("#inspector")
     assert [option.inner_text() for option in page.locator("#ask-strictness option").all()] == list(
-        served.batcher.offers[0].strictness
+        served.batcher.detectors[0].strictness
     )
     visit.close()
 
@@ -154,7 +154,7 @@ def test_every_control_is_reached_by_keys_and_named(browser: Browser, served: Lo
 
 
 def test_it_asks_for_a_key_where_one_is_needed(browser: Browser) -> None:
-    with serving(settings=Serving(keys=(KEY,))) as served:
+    with serving(settings=DetectionServerSettings(keys=(KEY,))) as served:
         visit = Visit(browser, served.url)
         page = visit.page
         page.fill("#ask-response", "It was opened in 1879.")

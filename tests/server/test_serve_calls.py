@@ -14,7 +14,7 @@ from loopback import BRIDGE, WAYWARD, serving
 
 from veriglot.errors import UsageError, VeriglotError
 from veriglot.http.server import ServerSettings, run_server
-from veriglot.server.app import Serving
+from veriglot.server.app import DetectionServerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,9 @@ def served() -> Iterator[Loopback]:
 
 @pytest.fixture(scope="module")
 def closed() -> Iterator[Loopback]:
-    settings = Serving(keys=("another-key-of-length", KEY), origins=("https://app.example",), body_seconds=0.5)
+    settings = DetectionServerSettings(
+        keys=("another-key-of-length", KEY), origins=("https://app.example",), body_seconds=0.5
+    )
     with serving(WAYWARD, settings=settings) as found:
         yield found
 
@@ -329,7 +331,7 @@ def test_compressed_bodies_are_refused(served: Loopback) -> None:
 
 
 def test_keys_hold_below_the_path_of_a_proxy() -> None:
-    settings = Serving(base_url="https://app.example/below", keys=(KEY,))
+    settings = DetectionServerSettings(base_url="https://app.example/below", keys=(KEY,))
     with serving(WAYWARD, settings=settings) as found:
         for path in ("/v1/detect", "/below/v1/detect", "/below/page/view", "/below/v1/lettucedetect/spans"):
             assert found.client.post(path, json=BRIDGE).status_code == 401, path
@@ -340,7 +342,7 @@ def test_keys_hold_below_the_path_of_a_proxy() -> None:
 
 
 def test_the_log_of_requests_has_no_query(caplog: pytest.LogCaptureFixture) -> None:
-    with serving(WAYWARD, settings=Serving(access_log=True)) as found:
+    with serving(WAYWARD, settings=DetectionServerSettings(access_log=True)) as found:
         access = logging.getLogger("uvicorn.access")
         access.addHandler(caplog.handler)
         try:
@@ -365,7 +367,7 @@ def test_calls_need_a_key_where_there_are_keys(closed: Loopback, caplog: pytest.
     for path in ("/health", "/ready", "/", "/openapi.json"):
         assert closed.client.get(path).status_code == 200
     figures = closed.client.get("/metrics", headers={"x-api-key": KEY}).text
-    assert KEY not in caplog.text + figures + repr(Serving(keys=(KEY,)))
+    assert KEY not in caplog.text + figures + repr(DetectionServerSettings(keys=(KEY,)))
     assert BRIDGE["response"] not in caplog.text + figures
 
 

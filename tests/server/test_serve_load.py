@@ -16,7 +16,7 @@ import httpx2
 import pytest
 from loopback import BRIDGE, WAYWARD, serving
 
-from veriglot.server.app import Serving
+from veriglot.server.app import DetectionServerSettings
 from veriglot.server.batches import Limits
 
 if TYPE_CHECKING:
@@ -149,14 +149,20 @@ def test_told_to_stop_it_answers_what_it_accepted() -> None:
 
 def test_a_row_that_takes_for_ever_does_not_hold_up_the_end() -> None:
     began = time.monotonic()
-    with serving(WAYWARD, settings=Serving(shutdown_seconds=1)) as served, pytest.raises(httpx2.ReadTimeout):
+    with (
+        serving(WAYWARD, settings=DetectionServerSettings(shutdown_seconds=1)) as served,
+        pytest.raises(httpx2.ReadTimeout),
+    ):
         served.detect(row("sleep 50"), timeout=0.3)
     assert time.monotonic() - began < 20
 
 
 @pytest.mark.slow
 def test_what_takes_longer_than_the_stop_is_told_so() -> None:
-    with serving(WAYWARD, settings=Serving(shutdown_seconds=1)) as served, ThreadPoolExecutor(2) as pool:
+    with (
+        serving(WAYWARD, settings=DetectionServerSettings(shutdown_seconds=1)) as served,
+        ThreadPoolExecutor(2) as pool,
+    ):
         one = pool.submit(served.detect, row("sleep 3"))
         until(lambda: len(served.batcher.working) == 1)
         served.server.should_exit = True

@@ -192,7 +192,7 @@ def test_the_last_figures_are_there_right_after_a_start(
         msgspec.structs.force_setattr(entries, "pace", msgspec.structs.replace(entries.pace, hourly=1.0))
     elif changed == "version":
         monkeypatch.setattr(figures, "__version__", "0.0")
-    app.state.figures = figures.Figures()
+    app.state.figures = figures.FigureCache()
     worker = app.state.figures._workers[studio.studio()] = figures._Worker(studio.studio())
     annotator.next()
     with worker.turn:
@@ -271,7 +271,7 @@ def test_an_event_that_comes_in_after_a_later_one_makes_a_figure_old(
     studio: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(figures, "_OVERTAKEN", 10)
-    served, made = studio.studio(), figures.Figures()
+    served, made = studio.studio(), figures.FigureCache()
     before = made._version(served)
     with served.store.reading() as tx:
         first = max(event.id for event in tx.events(served.id)) + 100
@@ -281,7 +281,7 @@ def test_an_event_that_comes_in_after_a_later_one_makes_a_figure_old(
         version = made._version(served)
         shown = figures._Figure(1, served, (200, b""), before, finished=time.monotonic())
         assert (shown.is_old(version), version > before) == (kind == "submit", True)
-        assert figures.Figures()._version(served) == version
+        assert figures.FigureCache()._version(served) == version
         before = version
 
 

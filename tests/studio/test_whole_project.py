@@ -69,10 +69,10 @@ def _rows(path: Path) -> dict[str, dict[str, Any]]:
 DATA = _rows(EXAMPLE / "data.jsonl")
 KEYS = {row["response"]: key for key, row in {**DATA, **_rows(EXAMPLE / "exam.jsonl")}.items()}
 
-Places = set[tuple[int, int, str]]
+MarkedSpans = set[tuple[int, int, str]]
 
 
-def _clicked(key: str, marks: list[Mark]) -> Places:
+def _clicked(key: str, marks: list[Mark]) -> MarkedSpans:
     return {mark.place(DATA[key]["response"]) for mark in marks}
 
 
@@ -94,7 +94,7 @@ def _annotate(person: Person, marks: dict[str, list[Mark]]) -> list[str]:
     while (text := person.response) is not None:
         person.mark(*marks[KEYS[text]])
         if KEYS[text] in {"de-1", "ar-1", "th-1"}:
-            person.shot(f"desk-{KEYS[text]}")
+            person.screenshot(f"desk-{KEYS[text]}")
         person.end("Hand in")
         done.append(KEYS[text])
     return done
@@ -110,11 +110,11 @@ def _review(person: Person) -> list[tuple[str, str]]:
             verdict = "Send back"
             person.page.locator("#send-back").click()
             person.page.get_by_label("What should be changed?").fill(REASON)
-            person.shot("send-back")
+            person.screenshot("send-back")
         elif key == "zh-2":
             verdict = "Hand in corrections"
             person.mark(ICE)
-            person.shot("correct")
+            person.screenshot("correct")
         person.end(verdict)
         done.append((key, verdict))
     return done
@@ -135,7 +135,7 @@ def _settle(lead: Person, key: str, whose: str) -> None:
         lead.page.keyboard.press("Home")
         for pressed in ("Tab", "Tab", "1"):  # the second mark becomes an entity
             lead.page.keyboard.press(pressed)
-        lead.shot("settle")
+        lead.screenshot("settle")
     with lead.page.expect_response("**/api/lead/adjudications"):  # the next disagreement
         lead.page.get_by_role("button", name="Hand in").click()
 
@@ -150,7 +150,7 @@ def _exported(lead: Person, name: str) -> dict[str, bytes]:
         }
 
 
-def _layers(row: dict[str, Any]) -> dict[str, Places]:
+def _layers(row: dict[str, Any]) -> dict[str, MarkedSpans]:
     """Annotator to what they marked."""
     return {
         one["annotator"]: {(span["start"], span["end"], span["type"]) for span in one["spans"]}
@@ -184,10 +184,10 @@ def test_a_project_from_the_first_command_to_the_export(browser: Browser, databa
 
         for person, link, knows in ((anna, annas_link, True), (bo, bos_link, True)):
             person.join(link)
-            person.shot("exam")
+            person.screenshot("exam")
             _sit_exam(person, knows=knows)
             assert person.page.locator("h1").inner_text() == "You passed"
-            person.shot("passed")
+            person.screenshot("passed")
             person.button("To the work")
             person.settled()
         carl.join(command.link("annotator", url))
@@ -196,7 +196,7 @@ def test_a_project_from_the_first_command_to_the_export(browser: Browser, databa
         carl.button("Try again")
         _sit_exam(carl, knows=False)
         assert carl.page.locator("h1").inner_text() == "The exam was not passed"
-        carl.shot("out")
+        carl.screenshot("out")
         carl.page.goto(f"{url}/mark")
         carl.settled()
         assert carl.response is None
@@ -210,12 +210,12 @@ def test_a_project_from_the_first_command_to_the_export(browser: Browser, databa
         bo.settled()
         assert KEYS[bo.response or ""] == first
         assert bo.page.locator(".span-line").count() == 1  # as it was left
-        bo.shot("small")
+        bo.screenshot("small")
         assert sorted(_annotate(bo, {**BO, first: BO[first][1:]})) == sorted(BO)
 
         rev.join(command.link("reviewer", url))
         rev.settled()
-        rev.shot("review")
+        rev.screenshot("review")
         verdicts = _review(rev)
         assert len(verdicts) == len(ANNA) + len(BO)
         assert [one for one in verdicts if one[1] != "Confirm"] == [
@@ -227,7 +227,7 @@ def test_a_project_from_the_first_command_to_the_export(browser: Browser, databa
         bo.settled()
         assert KEYS[bo.response or ""] == "hi-2"
         assert REASON in bo.page.locator(".returned").inner_text()
-        bo.shot("returned")
+        bo.screenshot("returned")
         bo.mark(CARS)
         bo.end("Hand in")
         rev.page.reload()
@@ -237,7 +237,7 @@ def test_a_project_from_the_first_command_to_the_export(browser: Browser, databa
         for tab in ("", "people", "agreement", "disagreements", "items"):
             lead.page.goto(f"{url}/lead/{tab}")
             lead.page.wait_for_load_state("networkidle")
-            lead.shot(f"lead-{tab or 'progress'}")
+            lead.screenshot(f"lead-{tab or 'progress'}")
         lead.page.emulate_media(color_scheme="dark")
         for key, whose in (("de-1", "Anna"), ("ar-1", "Anna"), ("hi-1", "Anna"), ("th-1", "Bo")):
             _settle(lead, key, whose)
@@ -246,7 +246,7 @@ def test_a_project_from_the_first_command_to_the_export(browser: Browser, databa
         for tab in ("", "people", "agreement", "disagreements", "exports"):
             lead.page.goto(f"{url}/lead/{tab}")
             lead.page.wait_for_load_state("networkidle")
-            lead.shot(f"dark-{tab or 'progress'}")
+            lead.screenshot(f"dark-{tab or 'progress'}")
         ids = {one["name"]: one["id"] for one in lead.get("/api/lead/overview")["people"]}
         files = {
             name: _exported(lead, name) for name in ("Native JSONL", "mFAVA JSON", "Label Studio JSON", "Inline tags")
@@ -260,7 +260,7 @@ def test_a_project_from_the_first_command_to_the_export(browser: Browser, databa
     assert (tmp_path / "typed" / "data.jsonl").read_bytes() == files["Native JSONL"]["data.jsonl"]
 
 
-def _gold() -> dict[str, Places]:
+def _gold() -> dict[str, MarkedSpans]:
     """What counts in the end, by what was clicked."""
     single = {key: ANNA[key] for key in ("de-2", "ar-2")} | {"zh-2": [*ANNA["zh-2"], ICE]}
     single |= {"hi-2": [*BO["hi-2"], CARS], "th-2": BO["th-2"]}
@@ -311,7 +311,7 @@ def _mfava(files: dict[str, bytes], ids: dict[str, str]) -> None:
     assert row["gold_annotations"] == _tagged(DATA["th-1"]["response"], _clicked("th-1", BO["th-1"]))
 
 
-def _tagged(text: str, places: Places) -> str:
+def _tagged(text: str, places: MarkedSpans) -> str:
     """Tags of places that nest or lie apart, put in from the end on."""
     cuts = [(start, 1, -end, f"<{type_}>") for start, end, type_ in places]
     cuts += [(end, 0, -start, f"</{type_}>") for start, end, type_ in places]
@@ -373,7 +373,7 @@ def test_translations_are_marked_and_leave_as_hat(browser: Browser, database: st
             if mark is not None:
                 anna.mark(mark)
             anna.page.get_by_label("No issues").check()
-            anna.shot(f"translation-{len(response)}")
+            anna.screenshot(f"translation-{len(response)}")
             anna.end("Hand in")
         assert anna.response is None
         asked: list[str] = []
@@ -461,7 +461,7 @@ def _annotate_boats(person: Person, boats: _Boats, disputed: str | None = None) 
         if key == disputed:
             person.mark(next(Mark(town, "relation") for town in TOWNS["de"] if town in text))
         if len(done) == 3:
-            person.shot("boats")
+            person.screenshot("boats")
         person.end("Hand in")
     return done
 
@@ -489,7 +489,7 @@ def _rate(lead: Person, labels: int) -> tuple[str, float]:
             break
         assert time.monotonic() < until, (shown, labels)
         lead.page.wait_for_timeout(1000)
-    lead.shot(f"rates-{labels}")
+    lead.screenshot(f"rates-{labels}")
     low, high = re.findall(r"([\d.]+)%", interval)
     return rate, float(high) - float(low)
 
@@ -503,7 +503,7 @@ def _set(lead: Person, settings: dict[str, str]) -> None:
         assert lead.page.get_by_label(label).input_value() == value
     lead.button("Save")
     lead.page.get_by_role("status").get_by_text("Saved").wait_for()
-    lead.shot("settings")
+    lead.screenshot("settings")
 
 
 def _give_and_take_back(lead: Person, name: str) -> tuple[str, str]:
@@ -519,7 +519,7 @@ def _give_and_take_back(lead: Person, name: str) -> tuple[str, str]:
     page.get_by_text("Items changed: 2.").wait_for()
     page.goto(f"{lead.url}/lead/items?language=de&state=open")
     page.get_by_label(f"Choose {take}").check()
-    lead.shot("items")
+    lead.screenshot("items")
     lead.button("Take back")
     lead.button("Yes")
     page.get_by_text("Items changed: 1.").wait_for()
@@ -577,7 +577,7 @@ def test_a_project_with_a_detector_from_its_suggestions_to_a_narrower_rate(
         lead.page.get_by_text("Nobody gets new items of languages that are narrow enough").wait_for()
         anna.page.reload()
         anna.page.get_by_text("Enough labels for now: German.").wait_for()
-        lead.shot("enough")
+        lead.screenshot("enough")
 
         lead.page.goto(f"{url}/lead/disagreements")
         lead.button("Settle one after the other")
@@ -585,7 +585,7 @@ def test_a_project_with_a_detector_from_its_suggestions_to_a_narrower_rate(
         lead.page.locator("#response").press("x")
         expect(lead.page.locator("#votes-open")).to_have_text("0 still to decide")
         lead.page.get_by_label("Why so?").fill("The boat was built there.")
-        lead.shot("adjudication")
+        lead.screenshot("adjudication")
         lead.page.locator("#response").press("Enter")
         lead.page.wait_for_url("**/lead/disagreements")
 

@@ -126,7 +126,7 @@ class Person:
         self.page.goto(link)
         self.page.get_by_label("A name for yourself").fill(self.name)
         self.page.get_by_label("I have read this and agree").check()
-        self.shot("join")
+        self.screenshot("join")
         self.button("Join")
         self.page.wait_for_url(re.compile(r"/(exam|mark|lead)$"))
 
@@ -145,7 +145,7 @@ class Person:
         assert answer.ok, answer.text()
         return answer.json()
 
-    def shot(self, name: str) -> None:
+    def screenshot(self, name: str) -> None:
         """A picture for those who look at it."""
         if _SHOTS:
             Path(_SHOTS).mkdir(parents=True, exist_ok=True)

@@ -114,7 +114,7 @@ def test_a_rehearsal_calls_no_language_und(tmp_path: Path, capfd: pytest.Capture
         path.write_text("".join(f"{json.dumps(row)}\n" for row in kept), "utf-8")
     _, out, _ = told(capfd, "study", "run", study, "--dry-run")
     assert "0 calls to make, 60 judgements. Prompt tokens" in out
-    assert "60 responses of no stated language, which is identified from their text." in out
+    assert "Without a stated language, so identified from the text: 60 responses." in out
 
 
 def test_a_run_ends_with_a_table_and_the_path_of_the_report(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -134,7 +134,7 @@ def test_rows_that_came_to_nothing_leave_with_3(tmp_path: Path, capfd: pytest.Ca
         file.write(b"{}\n")
     code, _, err = told(capfd, "study", "run", study, "--processes", 1)
     assert code == 3
-    assert "1 row came to nothing: see *.failed.jsonl in " in err
+    assert "1 row failed: see *.failed.jsonl in " in err
 
 
 def test_wrong_words_are_answered_with_the_right_ones(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -173,7 +173,7 @@ def test_the_status_is_known_before_while_and_after(
         running.communicate(timeout=60)
         assert running.returncode == 130
         _, out, _ = told(capfd, "study", "status", folder)
-        assert "No process is at work" in out
+        assert "No process is working" in out
         assert "under way" in out
         assert told(capfd, "study", "run", study, "--processes", 1, "--quiet")[0] == 0
         assert server.paid_most() == 1

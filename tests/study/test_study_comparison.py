@@ -49,7 +49,7 @@ def cells(share: Callable[[str, str], float]) -> dict[tuple[str, str], RatedCell
 def doubtful(cell: RatedCell) -> RatedCell:
     """The same, in which the data support nothing."""
     change = {"status": Reliability.UNRELIABLE, "reason": "it cannot be told"}
-    made = tuple(type(one)(msgspec.structs.replace(one.rate, **change), one.draws, one.value) for one in cell.made)
+    made = tuple(type(one)(msgspec.structs.replace(one.rate, **change), one.draws, one.value) for one in cell.estimates)
     return RatedCell(cell.counted, made, tuple(msgspec.structs.replace(rate, **change) for rate in cell.replicates))
 
 
@@ -98,10 +98,12 @@ def test_rates_by_two_profiles_are_correlated_over_the_cells_that_have_both(stud
     both = {}
     for cell, pair in values.items():
         whole = rated(*cell, 0.2)
-        rates = [msgspec.structs.replace(whole.made[0].rate, rate=value) for value in pair]
+        rates = [msgspec.structs.replace(whole.estimates[0].rate, rate=value) for value in pair]
         if cell == ("large", "fr"):
             rates[1] = msgspec.structs.replace(rates[1], status=Reliability.UNRELIABLE, reason="doubt")
-        both[cell] = RatedCell(whole.counted, whole.made, whole.replicates, (ProfileComparison(*rates, None, None),))
+        both[cell] = RatedCell(
+            whole.counted, whole.estimates, whole.replicates, (ProfileComparison(*rates, None, None),)
+        )
     (row,) = (row for row in correlations(study, [], {}, {}, [], both) if row.of == "cells")
     assert row.r == pytest.approx(stats.pearsonr([0.12, 0.17, 0.2], [0.1, 0.2, 0.15]).statistic)
     assert (row.points, row.name) == (3, "rate by compare_profile of marker@1")

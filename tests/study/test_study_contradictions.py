@@ -109,7 +109,7 @@ def test_of_two_rates_that_assume_as_much_both_give_way() -> None:
     shift, mixture = cell_rates([counted], [Estimator.LABEL_SHIFT, Estimator.EM])
     far = mixture._replace(rate=msgspec.structs.replace(mixture.rate, rate=0.9, low=0.85, high=0.95))
     (first,), (second,) = (contradictions(made.rate) for made in _without_contradictions([shift, far], [counted]))
-    end = "the detector errs otherwise here than in its profile, so label some and quote ppi (about"
+    end = "the detector errs differently here than in its profile, so label some and quote ppi (about"
     end += f" {_labels_needed([counted], 0.9):,} labels in Spanish, drawn at random, give 5 points to either side)"
     assert first.startswith(f"{CONTRADICTS} em, 90.0% [85.0, 95.0]: {end}")
     assert second.startswith(f"{CONTRADICTS} label-shift, ")

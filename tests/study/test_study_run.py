@@ -201,7 +201,7 @@ def test_calls_that_fail_are_counted_and_made_up_for_by_the_next_run(tmp_path: P
     assert [step.failed for step in status(Folder(tmp_path / "run")).steps] == [3, 0]
     (tmp_path / "run" / "cache").rename(tmp_path / "spared")  # another script is another client, with calls of its own
     (tmp_path / "rules.toml").write_text(RULES)
-    with pytest.raises(UsageError, match="begun differently"):
+    with pytest.raises(UsageError, match="started differently"):
         make(study, tmp_path / "run")
     again = make(study, tmp_path / "run", restart=True)
     assert again.failed == 0
@@ -264,7 +264,7 @@ def test_a_profile_that_does_not_belong_to_the_detector_is_refused(tmp_path: Pat
             make(study, tmp_path / "refused")
     (tmp_path / "profile.json").write_bytes(msgspec.json.encode(profile))
     study.write_text(study.read_text() + "\nthreshold = 0.4")
-    with pytest.raises(UsageError, match=r"holds at the threshold 0\.5"):
+    with pytest.raises(UsageError, match=r"is for the threshold 0\.5"):
         make(study, tmp_path / "refused")
     study.write_text(study.read_text().replace("threshold = 0.4", ""))
     assert (

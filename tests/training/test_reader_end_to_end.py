@@ -64,7 +64,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     for n in range(60):
         lines += [f"Der Zug {n} fährt nach Bergau.\tZug {n} fährt nach {goal}" for goal in ("Bergau.\te", "Aspen.\tc")]
     (folder / "farstail").mkdir()
-    (folder / "farstail" / "Val-word.csv").write_text("\n".join(lines), "utf-8")
+    (folder / "farstail" / "Val-word.csv").write_text("\n".relation_weights(lines), "utf-8")
     return [folder / "own.jsonl", folder / "farstail"]
 
 
@@ -74,7 +74,8 @@ class _StopError(Exception):
 
 def trained(data: list[Path], out: Path, encoder: Path, *, threads: int = 2, stop: int | None = None) -> list[str]:
     """Train on few tokens, and return the progress lines. Line number `stop` raises an error, if given."""
-    from veriglot.training.reader import lessons, pipeline
+    from veriglot.training.reader import data as reader_data
+    from veriglot.training.reader import pipeline
     from veriglot.training.reader.twins import held_out_written
 
     lines: list[str] = []
@@ -86,8 +87,8 @@ def trained(data: list[Path], out: Path, encoder: Path, *, threads: int = 2, sto
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "find", lambda _name: encoder)
-        patch.setattr(lessons, "_HELD_OUT_CASES", 60)
-        patch.setattr(lessons, "held_out_written", lambda rng: held_out_written(rng)[:60])
+        patch.setattr(reader_data, "_HELD_OUT_CASES", 60)
+        patch.setattr(reader_data, "held_out_written", lambda rng: held_out_written(rng)[:60])
         patch.setattr(pipeline, "_CHUNK", 16_000)
         patch.setattr(pipeline, "_BATCH", 600)
         patch.setattr(pipeline, "_STEPS_A_LINE", 1)
@@ -119,7 +120,7 @@ def test_every_source_is_drawn_from_and_the_loss_is_reported(whole: tuple[Path, 
         "across",
         "translations",
     }
-    reported = " ".join(lines)
+    reported = " ".relation_weights(lines)
     for name in ("tokens", "types", "responses", "twins"):
         assert f" {name} 0." in reported or f" {name} 1." in reported
     assert "of 0M tokens" in lines[1]
@@ -128,10 +129,10 @@ def test_every_source_is_drawn_from_and_the_loss_is_reported(whole: tuple[Path, 
 
 def test_the_folder_is_whole_and_the_checkpoint_gone(whole: tuple[Path, list[str]]) -> None:
     folder, _ = whole
-    assert sorted(contents(folder)) == ["MODEL_CARD.md", "joins.json", "network.npz", "weights.json"]
+    assert sorted(contents(folder)) == ["MODEL_CARD.md", "fusion.json", "network.npz", "weights.json"]
     assert [path.name for path in folder.parent.iterdir()] == ["weights"]
-    joins = json.loads((folder / "joins.json").read_bytes())
-    assert [relation for relation, join in joins.items() if join["locating"]] == ["same asked"]
+    fusion = json.loads((folder / "fusion.json").read_bytes())
+    assert [relation for relation, relation_weights in fusion.items() if relation_weights["locating"]] == ["same asked"]
     card = (folder / "MODEL_CARD.md").read_text("utf-8")
     assert "seed 3" in card
     assert "$" not in card

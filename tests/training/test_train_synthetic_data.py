@@ -28,16 +28,16 @@ LANGUAGES = list(WRITERS)
 
 
 def pool_of(language: str) -> Pool:
-    pool, commonness = Pool(), counted(language)
+    pool, frequencies = Pool(), counted(language)
     for n in range(20, 30):
         for sentence in quotable(WRITERS[language](n), language):
-            pool.add(sentence, language, commonness)
+            pool.add(sentence, language, frequencies)
     return pool
 
 
 def made(language: str, count: int = 120, seed: str = "a") -> list[Example]:
-    pool, commonness, rng = pool_of(language), counted(language), Random(seed)
-    drawn = (article_example(article, pool, commonness, rng) for article in articles(language, count))
+    pool, frequencies, rng = pool_of(language), counted(language), Random(seed)
+    drawn = (article_example(article, pool, frequencies, rng) for article in articles(language, count))
     return [example for example in drawn if example is not None]
 
 
@@ -87,12 +87,12 @@ def test_removed_sentences_are_gone_from_the_evidence(language: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_changed_sentences_differ_at_their_marks_and_nowhere_else(language: str) -> None:
-    pool, commonness, rng = pool_of(language), counted(language), Random("changed")
+    pool, frequencies, rng = pool_of(language), counted(language), Random("changed")
     types = set()
     count = 0
     for n in range(40):
         for sentence in quotable(WRITERS[language](n), language):
-            result = changed(sentence, language, pool, commonness, rng)
+            result = changed(sentence, language, pool, frequencies, rng)
             if result is None:
                 continue
             text, marks = result
@@ -118,11 +118,11 @@ def test_changed_sentences_differ_at_their_marks_and_nowhere_else(language: str)
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_rewording_keeps_almost_all_words(language: str) -> None:
-    commonness, rng = counted(language), Random("reworded")
+    frequencies, rng = counted(language), Random("reworded")
     same = other = nothing = 0
     for n in range(40):
         for sentence in quotable(WRITERS[language](n), language):
-            text = reworded(sentence, language, commonness, rng)
+            text = reworded(sentence, language, frequencies, rng)
             assert len(text) <= len(sentence) + 4
             nothing += not text
             known = {sentence[s:e] for s, e in words(sentence, language)}
@@ -139,9 +139,9 @@ def test_what_is_drawn_depends_on_the_seed_alone() -> None:
     assert made("en") == made("en")
     assert made("en", seed="b") != made("en")
     labelled = Labelled(articles=[a for lang in LANGUAGES for a in articles(lang, 30)], answers=answers(30))
-    commonness = count_words(labelled)
-    assert synthetic_examples(labelled, commonness, 1) == synthetic_examples(labelled, commonness, 1)
-    assert synthetic_examples(labelled, commonness, 1) != synthetic_examples(labelled, commonness, 2)
+    frequencies = count_words(labelled)
+    assert synthetic_examples(labelled, frequencies, 1) == synthetic_examples(labelled, frequencies, 1)
+    assert synthetic_examples(labelled, frequencies, 1) != synthetic_examples(labelled, frequencies, 2)
 
 
 def test_every_article_and_answer_keeps_its_group() -> None:
@@ -202,15 +202,15 @@ def test_clean_texts_are_given_once() -> None:
 
 
 def test_common_words_are_common() -> None:
-    commonness = counted("en", "de")
+    frequencies = counted("en", "de")
     text = "The town und Xylophon"
-    the, town, und, rare = commonness.of(text, words(text, "en")).tolist()
+    the, town, und, rare = frequencies.of(text, words(text, "en")).tolist()
     assert the > town > rare == 0
     assert und > 6
-    assert commonness.table().shape == (2, 1 << 17)
-    before = commonness.table()
-    commonness.count(["Xylophon spielt Xylophon"], "nl")
-    assert not np.array_equal(commonness.table(), before)
+    assert frequencies.table().shape == (2, 1 << 17)
+    before = frequencies.table()
+    frequencies.count(["Xylophon spielt Xylophon"], "nl")
+    assert not np.array_equal(frequencies.table(), before)
 
 
 def test_a_share_depends_on_the_text_alone_and_is_even() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
 from veriglot.training.grounding.examples import Answer, Article
-from veriglot.training.grounding.synthetic_data import Commonness
+from veriglot.training.grounding.synthetic_data import WordFrequencies
 
 TOWNS = ("Lennby", "Ostrava", "Karvik", "Monteluna", "Bergau", "Santeiro", "Halvik", "Dorrenheim", "Velika", "Aspen")
 MAYORS = ("Holm", "Becker", "Novak", "Ricci", "Lindqvist", "Duarte", "Kovacs", "Moreau", "Petrov", "Jansen")
@@ -67,11 +67,11 @@ def answers(count: int) -> list[Answer]:
     return found
 
 
-def counted(*languages: str, count: int = 40) -> Commonness:
-    commonness = Commonness()
+def counted(*languages: str, count: int = 40) -> WordFrequencies:
+    frequencies = WordFrequencies()
     for language in languages:
-        commonness.count([WRITERS[language](n) for n in range(count)], language)
-    return commonness
+        frequencies.count([WRITERS[language](n) for n in range(count)], language)
+    return frequencies
 
 
 def article_samples(language: str, count: int) -> list[Sample]:

@@ -14,7 +14,7 @@ from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.measures import ITEM_MEASURES, RESAMPLES, SEED, TYPES
 from veriglot.metrics.reference import labelled
 from veriglot.metrics.spans import segmenter
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Kind, Sample
 from veriglot.records.languages import Language, base_tag, find_language, get_language, tag_of
 from veriglot.records.settings import (
@@ -187,7 +187,7 @@ LATIN, NON_LATIN = "latin", "non_latin"
 @cache
 def resource_groups() -> dict[str, tuple[str, ...]]:
     """Kang et al.'s groups to primary subtags, the richest group first."""
-    groups = packaged(__package__, "groups.json", dict[str, Any])["resources"]["groups"]
+    groups = read_package_data(__package__, "groups.json", dict[str, Any])["resources"]["groups"]
     return {name: tuple(tags) for name, tags in groups.items()}
 
 
@@ -392,7 +392,7 @@ def _check_data(config: Config) -> None:
         where = f"data[{number}]"
         require_files(config.path.parent, entry.path, f"{where}.path")
         require_files(config.path.parent, entry.dev or (), f"{where}.dev")
-        require(entry.levels, "a data set has a level or more", f"{where}.levels")
+        require(entry.levels, "a data set has at least one level", f"{where}.levels")
         require(
             entry.dev is not None or 0.0 <= entry.dev_share < 1.0,
             "the share that is for tuning lies between 0 and 1, such as 0.3",
@@ -409,8 +409,8 @@ def _check_data(config: Config) -> None:
 def _check_system(config: Config, entry: SystemEntry, field: str) -> None:
     from veriglot.http.session import refuse_secrets
 
-    made = [maker for maker in (entry.detector, entry.scorer, entry.predictions) if maker is not None]
-    require(len(made) == 1, "a system is either a detector or a scorer, or predictions made elsewhere", field)
+    sources = [maker for maker in (entry.detector, entry.scorer, entry.predictions) if maker is not None]
+    require(len(sources) == 1, "a system is either a detector or a scorer, or predictions made elsewhere", field)
     for name in entry.data:
         _require_known("data set of this bench", name, {data.name for data in config.data})
     if entry.predictions is not None:
@@ -445,5 +445,5 @@ def _check_predictions(config: Config, entry: SystemEntry, where: str) -> None:
         entry.data or len(config.data) == 1,
         "predictions are joined with samples by id, and several data sets may have the same ids",
         where,
-        'Say which data they are of, as in data = ["NAME"].',
+        'Name their data set, as in data = ["NAME"].',
     )

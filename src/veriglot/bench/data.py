@@ -29,7 +29,7 @@ from veriglot.metrics.reference import (
     source_flags,
 )
 from veriglot.metrics.spans import covered, segmenter
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Kind, Record, Sample, Span, Unit, encode
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow
@@ -163,13 +163,13 @@ class DataSet(Record):
         notes = [f"{self.name}: {note}." for note in self.flagged]
         if self.makers:
             notes.append(
-                f"{self.name}: its labels were made by a model, {self.entry.annotator}, and by no person: figures say"
+                f"{self.name}: its labels were made by a model, {self.entry.annotator}, not by people: figures say"
                 " how far systems agree with it, not how often they are right."
             )
         if self.unnamed_models:
             notes.append(
-                f"{self.name}: annotations of models ({', '.join(self.unnamed_models)}) are no labels where"
-                " nobody else labelled a sample; `annotator` in the bench file makes them labels by name."
+                f"{self.name}: annotations by models ({', '.join(self.unnamed_models)}) do not count as labels of"
+                " samples that no person labelled; to use them, name the model as `annotator` in the bench file."
             )
         return notes
 
@@ -328,7 +328,7 @@ def _limited(samples: list[Sample], texts: dict[str, str], limit: int | None, se
 
 BANDS = ((0, 5), (5, 25), (25, 100))  # of hallucinated characters in percent, half-open below: (0, 5], (5, 25], ...
 
-_STATISTICS = packaged(__package__, "statistics.toml", dict[str, dict[str, tuple[str, ...]]])
+_STATISTICS = read_package_data(__package__, "statistics.toml", dict[str, dict[str, tuple[str, ...]]])
 _VERDICTS = {"support": "supported", "contradicted": "contradicted", "unverified": "unverified"}
 _BY_TYPE = ("marks_", "responses_")  # how many marks have a type, and how many responses have any of it
 

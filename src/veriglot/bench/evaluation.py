@@ -349,13 +349,13 @@ class Evaluator:
             check_pair(sample, prediction)
         tag = tag_of(sample.language or (prediction.language if prediction else None))
         status = prediction.status if prediction is not None else "missing"
-        labels, whole = reference(sample, self.settings.annotator), None
+        labels, label_of_response = reference(sample, self.settings.annotator), None
         people = "union" if labels is not None and labels.annotator in COMBINED else self.settings.annotator
         if (rated := response_label(sample, people)) is not None:
             by, unsupported = rated
             self._unplaced += labels is not None and unsupported and not labels.marks.types
             if labels is None:
-                whole = unsupported
+                label_of_response = unsupported
                 labels = Reference(by.annotator, by.kind, by.taxonomy, Marks(ranges(()), ()), None)
                 self._whole += 1
         self._hashes.append(digest([encode(sample)]))
@@ -378,7 +378,9 @@ class Evaluator:
             self._builder = Builder(asked.unit, self._types.names)
         if prediction is not None and prediction.status is Status.SCORED:
             assert self._builder is not None
-            self._builder.add(replace(self._judged(sample, prediction, labels, tag, self._types), unsupported=whole))
+            self._builder.add(
+                replace(self._judged(sample, prediction, labels, tag, self._types), unsupported=label_of_response)
+            )
 
     def _judged(
         self, sample: Sample, prediction: Prediction, labels: Reference, tag: str, types: Types
@@ -446,16 +448,17 @@ class Evaluator:
             notes += [f"{n} spans of type {name} have no counterpart" for name, n in sorted(self._strange.items())]
         if self._models:
             notes.append(
-                f"labels by a model and by no person: {', '.join(sorted(self._models))}; figures say how far the"
+                f"labels by a model, not by people: {', '.join(sorted(self._models))}; figures say how far the"
                 " detector agrees with it, not how often it is right"
             )
         if self._whole:
             notes.append(
-                f"{self._whole} samples are labelled as a whole: only figures of responses hold them (--unit response)"
+                f"{self._whole} samples are labelled as a whole: only figures of responses include them (--unit"
+                " response)"
             )
         if self._unplaced:
             notes.append(
-                f"{self._unplaced} samples count as right, with no place marked, though a label says unsupported"
+                f"{self._unplaced} samples count as right, as no span is marked, though a label says unsupported"
             )
         if self._own:
             notes.append(f"{self._own} samples are compared with the detector's own marks: their figures mean nothing")
@@ -475,7 +478,7 @@ class Evaluator:
         notes = self.notes()
         if self._without_rules and (levels is None or "fact" in levels):
             tags = ", ".join(sorted(self._without_rules))
-            notes = (*notes, f"each sentence is counted as one fact, for want of rules, in: {tags}")
+            notes = (*notes, f"each sentence is counted as one fact, as there are no rules for it, in: {tags}")
         return measured(self.stored(), seed=seed, resamples=resamples, levels=levels, notes=notes)
 
 

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     Array = Float64s
     Mask = Bools
 
-__all__ = ["RELIABLE_TEXTS", "UNTUNED", "WITH_PAIRWISE", "Judgement", "Measurement", "bench_draws"]
+__all__ = ["RELIABLE_TEXTS", "UNTUNED", "WITH_PAIRWISE", "Measurement", "ScoredSystem", "bench_draws"]
 
 
 # Tuning thresholds on scores.
@@ -219,11 +219,11 @@ WITH_PAIRWISE = "pearson_pairwise"
 
 
 @dataclass(frozen=True)
-class Judgement:
+class ScoredSystem:
     """The scores of one system on the items of a data set.
 
     Attributes:
-        system: its name.
+        name: its name.
         direction: of its own scores, for thresholds.
         test: for the test items.
         dev: for the dev items.
@@ -232,7 +232,7 @@ class Judgement:
         predictions: a detector's predictions of the test samples.
     """
 
-    system: str
+    name: str
     direction: str
     test: SystemScores
     dev: SystemScores
@@ -262,7 +262,7 @@ class Measurement:
         resampling: of the test items.
         suffix: end of the signature of every figure.
         partners: scorer to the same scorer as `pairwise:`, if both are in the bench.
-        judgements: the scores of each system.
+        systems: their scores.
         figures, thresholds: see `BenchFigure` and `BenchThreshold`.
         drawn: measure and threshold to language to system to its draws (the data in draw 0), for win rates.
         cuts: system and measure to the badness from which items are marked in each language, as tuned.
@@ -274,7 +274,7 @@ class Measurement:
     resampling: Resampling
     suffix: str
     partners: Mapping[str, str]
-    judgements: list[Judgement] = field(default_factory=list)
+    systems: list[ScoredSystem] = field(default_factory=list)
     figures: list[BenchFigure] = field(default_factory=list)
     thresholds: list[BenchThreshold] = field(default_factory=list)
     drawn: dict[tuple[str, At | None], dict[str, dict[str, Array]]] = field(
@@ -287,37 +287,37 @@ class Measurement:
 
         Also `WITH_PAIRWISE`, which needs no labels, for every scorer that has a partner.
         """
-        for judgement in self.judgements:
-            items = self.test.items(judgement.test.badness)
-            for name in dict.fromkeys((*measures, *([WITH_PAIRWISE] if judgement.system in self.partners else []))):
+        for system in self.systems:
+            items = self.test.items(system.test.badness)
+            for name in dict.fromkeys((*measures, *([WITH_PAIRWISE] if system.name in self.partners else []))):
                 if name == TYPES:
-                    self._measure_types(judgement)
+                    self._measure_types(system)
                     continue
                 if name not in AT_THRESHOLD:
-                    self._add(judgement, name, None, items, {}, {})
+                    self._add(system, name, None, items, {}, {})
                     continue
-                cuts, without = self._tuned(judgement, name, by_language=by_language)
-                self._add(judgement, name, "tuned", items, cuts, without)
-                self.cuts[judgement.system, name] = cuts
-                if judgement.test.verdict is not None:
-                    verdicts = self.test.items(judgement.test.verdict)
-                    self._add(judgement, name, "own", verdicts, dict.fromkeys(self.test.tags(), 0.5), {})
+                cuts, without = self._tuned(system, name, by_language=by_language)
+                self._add(system, name, "tuned", items, cuts, without)
+                self.cuts[system.name, name] = cuts
+                if system.test.verdict is not None:
+                    verdicts = self.test.items(system.test.verdict)
+                    self._add(system, name, "own", verdicts, dict.fromkeys(self.test.tags(), 0.5), {})
 
-    def _measure_types(self, judgement: Judgement) -> None:
+    def _measure_types(self, system: ScoredSystem) -> None:
         """Share of responses whose type is named: all, and those of each type (HalluVerse25, Tables 3 and 4)."""
-        scores = judgement.test
+        scores = system.test
         if scores.types is None or scores.right is None:
             if scores.untyped:
                 nothing = ClusteredEstimate(0, 0, 0, None, scores.untyped, value=None)
-                self._add_figure(judgement, TYPES, None, MEAN, nothing)
+                self._add_figure(system, TYPES, None, MEAN, nothing)
             return
-        self._add(judgement, TYPES, None, self.test.items(scores.badness, scores.right), {}, {})
+        self._add(system, TYPES, None, self.test.items(scores.badness, scores.right), {}, {})
         for name in sorted({*scores.types.tolist()} - {""}):
             right = np.where(scores.types == name, scores.right, np.nan)
-            self._add(judgement, f"{TYPES}:{name}", None, self.test.items(scores.badness, right), {}, {})
+            self._add(system, f"{TYPES}:{name}", None, self.test.items(scores.badness, right), {}, {})
 
     def _tuned(
-        self, judgement: Judgement, measure: str, *, by_language: bool
+        self, system: ScoredSystem, measure: str, *, by_language: bool
     ) -> tuple[dict[str, float], dict[str, str]]:
         """Language to its threshold, and language to why none can be tuned."""
         dev, tags = self.dev, self.test.tags()
@@ -325,19 +325,17 @@ class Measurement:
         without: dict[str, str] = {}
         for tag in tags if by_language else [MEAN]:
             chosen = dev.languages == tag if by_language else np.ones(len(dev), bool)
-            cut, reached, items, positives, reason = tune(
-                judgement.dev.badness[chosen], dev.nonfactual[chosen], measure
-            )
-            if judgement.verdicts_alone:
-                cut, reached, reason = 0.5, None, "verdicts alone, which count as they are"
+            cut, reached, items, positives, reason = tune(system.dev.badness[chosen], dev.nonfactual[chosen], measure)
+            if system.verdicts_alone:
+                cut, reached, reason = 0.5, None, "the system gives only verdicts, which count as they are"
             elif not len(dev):
                 marked = self.test.nonfactual
                 one_kind = f"{'every' if marked.all() else 'no'} item is unsupported"
                 reason = one_kind if marked.all() or not marked.any() else "no sample is set aside for tuning"
-            value = None if cut is None else judgement.sign * cut
+            value = None if cut is None else system.sign * cut
             self.thresholds.append(
                 BenchThreshold(
-                    judgement.system, self.data, dev.level, measure, tag, value, judgement.direction, reached,
+                    system.name, self.data, dev.level, measure, tag, value, system.direction, reached,
                     items, positives, reason,
                 )
             )  # fmt: skip
@@ -351,7 +349,7 @@ class Measurement:
 
     def _add(
         self,
-        judgement: Judgement,
+        system: ScoredSystem,
         name: str,
         at: At | None,
         items: Items,
@@ -360,8 +358,8 @@ class Measurement:
     ) -> None:
         """The figures of one measure: for each language, then the mean over them; `MEASURE:TYPE` is for one type."""
         parts: dict[str, tuple[Array, ClusteredEstimate]] = {}
-        by_system = {each.system: each.test.badness for each in self.judgements}
-        items = dataclasses.replace(items, pairwise=by_system.get(self.partners.get(judgement.system, "")))
+        by_system = {each.name: each.test.badness for each in self.systems}
+        items = dataclasses.replace(items, pairwise=by_system.get(self.partners.get(system.name, "")))
         measure = name.partition(":")[0]
         for tag in self.test.tags():
             mask = self.test.languages == tag
@@ -369,7 +367,7 @@ class Measurement:
             if name in AT_THRESHOLD and tag not in cuts:
                 scored = int(np.count_nonzero(part.scored))
                 nothing = ClusteredEstimate(scored, 0, 0, None, without[tag], value=None)
-                self._add_figure(judgement, name, "tuned", tag, nothing)
+                self._add_figure(system, name, "tuned", tag, nothing)
                 continue
             values, alike = bench_draws(measure, part, drawing, cut=cuts.get(tag))
             estimate = described(measure, part, drawing, values)
@@ -382,29 +380,29 @@ class Measurement:
                 with suppress(MissingExtraError):
                     p = correlation_p(kind, part.badness, rate, drawing, values)
             parts[tag] = values, estimate
-            self.drawn[name, at][tag][judgement.system] = values
-            self._add_figure(judgement, name, at, tag, estimate, p)
+            self.drawn[name, at][tag][system.name] = values
+            self._add_figure(system, name, at, tag, estimate, p)
         mean = self._mean(measure, parts, "; ".join(dict.fromkeys(without.values())))
-        self._add_figure(judgement, name, at, MEAN, mean)
+        self._add_figure(system, name, at, MEAN, mean)
 
     def _add_figure(
         self,
-        judgement: Judgement,
+        system: ScoredSystem,
         name: str,
         at: At | None,
         tag: str,
         estimate: ClusteredEstimate,
         p: float | None = None,
     ) -> None:
-        scored = ~np.isnan(judgement.test.badness)[(self.test.languages == tag) | (tag == MEAN)]
+        scored = ~np.isnan(system.test.badness)[(self.test.languages == tag) | (tag == MEAN)]
         coverage = float(np.count_nonzero(scored)) / max(len(scored), 1)
         where = f"figure:{self.test.level}.{name}|at:{at or 'none'}|language:{tag}"
-        signature = f"{where}|cell:{judgement.cell[:16]}|{self.suffix}"
-        self._append(judgement, tag, name, at, estimate, coverage, signature, p)
+        signature = f"{where}|cell:{system.cell[:16]}|{self.suffix}"
+        self._append(system, tag, name, at, estimate, coverage, signature, p)
 
     def _append(
         self,
-        judgement: Judgement,
+        system: ScoredSystem,
         language: str,
         measure: str,
         at: At | None,
@@ -415,7 +413,7 @@ class Measurement:
     ) -> None:
         self.figures.append(
             BenchFigure(
-                system=judgement.system,
+                system=system.name,
                 data=self.data,
                 level=self.test.level,
                 language=language,
@@ -423,7 +421,7 @@ class Measurement:
                 at=at,
                 coverage=coverage,
                 p=p if too_few(estimate.clusters) is None else None,
-                seen=judgement.seen,
+                seen=system.seen,
                 signature=signature,
                 **asdict(without_unreliable_interval(estimate)),
             )
@@ -461,11 +459,11 @@ class Measurement:
             seed, resamples: of the bootstrap, which draws texts as `veriglot evaluate` does.
         """
         levels = sorted(set(SPAN_MEASURES.values()))
-        for judgement in self.judgements:
-            if judgement.system not in settings:
+        for system in self.systems:
+            if system.name not in settings:
                 continue
-            evaluator = Evaluator(settings[judgement.system])
-            for sample, prediction in zip(self.test.samples, judgement.predictions, strict=True):
+            evaluator = Evaluator(settings[system.name])
+            for sample, prediction in zip(self.test.samples, system.predictions, strict=True):
                 evaluator.add(sample, prediction)
             for result in evaluated(evaluator.stored(), seed=seed, resamples=resamples, levels=levels).figures:
                 if SPAN_MEASURES.get(result.name) != result.level or result.language == POOLED:
@@ -481,7 +479,7 @@ class Measurement:
                 )
                 signature = f"{result.signature}|{self.suffix}"
                 coverage = result.coverage or 0.0
-                self._append(judgement, result.language, result.name, "own", estimate, coverage, signature)
+                self._append(system, result.language, result.name, "own", estimate, coverage, signature)
 
     def errors(self, measure: str, most: int, annotator: str | None) -> Iterator[BenchError]:
         """The false positives and false negatives of every system, at the threshold tuned for a measure.
@@ -494,10 +492,10 @@ class Measurement:
             most: maximum number of errors of each kind in each language, the most confident first.
             annotator: whose labels; see `metrics.reference`.
         """
-        for judgement in self.judgements:
-            cuts, scores = self.cuts.get((judgement.system, measure), {}), judgement.test
+        for system in self.systems:
+            cuts, scores = self.cuts.get((system.name, measure), {}), system.test
             for tag in self.test.tags():
-                cut = None if judgement.verdicts_alone else cuts.get(tag)
+                cut = None if system.verdicts_alone else cuts.get(tag)
                 if cut is None and scores.verdict is None:
                     continue
                 here = (self.test.languages == tag) & ~np.isnan(scores.badness)
@@ -508,26 +506,26 @@ class Measurement:
                     order = places[np.argsort(sure * scores.badness[places], kind="stable")]
                     for number, item in enumerate(order[:most].tolist(), 1):
                         yield self._error(
-                            judgement, item, annotator, kind=kind, number=number, count=len(places), language=tag,
-                            threshold=None if cut is None else judgement.sign * cut,
+                            system, item, annotator, kind=kind, number=number, count=len(places), language=tag,
+                            threshold=None if cut is None else system.sign * cut,
                         )  # fmt: skip
 
-    def _error(self, judgement: Judgement, item: int, annotator: str | None, **cell: Any) -> BenchError:
+    def _error(self, system: ScoredSystem, item: int, annotator: str | None, **cell: Any) -> BenchError:
         owner, (start, end) = int(self.test.owner[item]), self.test.bounds[item].tolist()
         sample = self.test.samples[owner]
         labels = reference(sample, annotator)
-        prediction = judgement.predictions[owner] if judgement.predictions else None
+        prediction = system.predictions[owner] if system.predictions else None
 
         def texts(spans: Iterable[tuple[int, int]]) -> tuple[str, ...]:
             """The marks that touch the item, whole."""
             return tuple(sample.response[low:high] for low, high in spans if low < end and start < high)
 
         return BenchError(
-            system=judgement.system,
+            system=system.name,
             data=self.data,
             level=self.test.level,
             id=sample.id,
-            score=judgement.sign * float(judgement.test.badness[item]),
+            score=system.sign * float(system.test.badness[item]),
             source=sample.evidence_text[:_LONGEST_SOURCE],
             question=sample.question,
             response=sample.response[start:end],
@@ -544,25 +542,25 @@ class Measurement:
             better.
         Without labels, a bench also gives the agreement of systems, the status of samples, and costs.
         """
-        for judgement in self.judgements:
-            scores = judgement.test
-            numbers = judgement.sign * scores.badness
+        for system in self.systems:
+            scores = system.test
+            numbers = system.sign * scores.badness
             verdicts = np.full(len(self.test), np.nan) if scores.verdict is None else scores.verdict
             drawn: list[tuple[Array, ...]] = []
             for tag in self.test.tags():
                 mask = self.test.languages == tag
                 drawn.append(tuple(_means(values, mask, self.resampling) for values in (verdicts, numbers)))
-                yield self._answers(judgement, tag, mask, drawn[-1])
+                yield self._answers(system, tag, mask, drawn[-1])
             if drawn:
                 means = tuple(mean_of_draws(parts) for parts in zip(*drawn, strict=True))
-                yield self._answers(judgement, MEAN, np.ones(len(self.test), bool), means)
+                yield self._answers(system, MEAN, np.ones(len(self.test), bool), means)
 
-    def _answers(self, judgement: Judgement, tag: str, mask: Mask, drawn: tuple[Array, ...]) -> BenchAnswers:
-        scored = mask & ~np.isnan(judgement.test.badness)
+    def _answers(self, system: ScoredSystem, tag: str, mask: Mask, drawn: tuple[Array, ...]) -> BenchAnswers:
+        scored = mask & ~np.isnan(system.test.badness)
         items, clusters = int(np.count_nonzero(scored)), self.resampling.select(scored).clusters()
         flagged, mean = (_estimate_of(values, sure=too_few(clusters) is None) for values in drawn)
         return BenchAnswers(
-            system=judgement.system,
+            system=system.name,
             data=self.data,
             level=self.test.level,
             language=tag,
@@ -575,7 +573,7 @@ class Measurement:
             mean=mean.value,
             mean_low=mean.low,
             mean_high=mean.high,
-            signature=f"answers:{self.test.level}|language:{tag}|cell:{judgement.cell[:16]}|{self.suffix}",
+            signature=f"answers:{self.test.level}|language:{tag}|cell:{system.cell[:16]}|{self.suffix}",
         )
 
 

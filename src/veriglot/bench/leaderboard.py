@@ -80,7 +80,7 @@ def wins(level: Level, board: Board, scopes: Mapping[str, Collection[str]]) -> I
     """
     table: dict[tuple[str, At | None], dict[str, dict[str, Array]]] = {}
     for data, measured in board.items():
-        if not any(judgement.seen for judgement in measured.judgements):
+        if not any(system.seen for system in measured.systems):
             for key, languages in measured.drawn.items():
                 table.setdefault(key, {}).update({f"{data}/{tag}": rows for tag, rows in languages.items()})
     for (measure, at), cells in table.items():
@@ -212,16 +212,16 @@ def difference(
         UnknownNameError: no such measure.
         UsageError: a measure at a threshold, for a system without one.
     """
-    both = system.items.scored & baseline.items.scored
-    alone = [int(np.count_nonzero(each.items.scored & ~both)) for each in (system, baseline)]
-    masks = [both] if parts is None else [both & part for part in parts]
+    shared = system.items.scored & baseline.items.scored
+    alone = [int(np.count_nonzero(each.items.scored & ~shared)) for each in (system, baseline)]
+    masks = [shared] if parts is None else [shared & part for part in parts]
     cells = [
         system.draws(blank.measure, mask, resampling) - baseline.draws(blank.measure, mask, resampling)
         for mask in masks
         if mask.any()
     ]
     drawn = mean_of_draws(cells)
-    common = np.any(masks, axis=0) if masks else both
+    common = np.any(masks, axis=0) if masks else shared
     clusters = resampling.select(common).clusters()
     row = replace(blank, items=int(np.count_nonzero(common)), left_out=(alone[0], alone[1]), clusters=clusters)
     return Test(_tested(row, drawn), drawn)
@@ -285,14 +285,14 @@ def _thresholded_items(measured: Measurement, measure: str) -> dict[str, Thresho
     if not measured.test.labelled:
         return {}
     table, systems = measured.test, {}
-    for judged in measured.judgements:
+    for judged in measured.systems:
         items = table.items(judged.test.badness, judged.test.right)
         if measure not in AT_THRESHOLD:
-            systems[judged.system] = ThresholdedItems(items)
+            systems[judged.name] = ThresholdedItems(items)
             continue
-        cuts = measured.cuts[judged.system, measure]
+        cuts = measured.cuts[judged.name, measure]
         if cuts.keys() >= set(table.tags()):  # a system without a threshold in some language cannot be compared
-            systems[judged.system] = ThresholdedItems(items, np.array([cuts[tag] for tag in table.languages.tolist()]))
+            systems[judged.name] = ThresholdedItems(items, np.array([cuts[tag] for tag in table.languages.tolist()]))
     return systems
 
 
@@ -350,7 +350,7 @@ def _left_out(board: Board, system: str, measure: str, at: At | None) -> str | N
     """What a system left out that others scored, in words; None for nothing."""
     gaps = []
     for data, measured in board.items():
-        judged = {each.system: ~np.isnan(each.test.badness) for each in measured.judgements}
+        judged = {each.name: ~np.isnan(each.test.badness) for each in measured.systems}
         own = judged.get(system, np.zeros(len(measured.test), bool))
         anyone = np.any(list(judged.values()), axis=0) if judged else own
         missing, every = int(np.count_nonzero(anyone & ~own)), int(np.count_nonzero(anyone))
@@ -402,11 +402,11 @@ def standings(
     """
     at: At | None = "tuned" if measure in AT_THRESHOLD else None
     labelled = {data: measured for data, measured in board.items() if measured.test.labelled}
-    fair = {data: each for data, each in labelled.items() if not any(judged.seen for judged in each.judgements)}
+    fair = {data: each for data, each in labelled.items() if not any(system.seen for system in each.systems)}
     means = _means_of(fair, measure, at)
     against = comparisons(level, labelled, baseline, measure) if baseline is not None else []
-    both = pairs(level, fair, {name: drawn for name, (_, drawn) in means.items()}, measure)
-    corrected = _corrected([*against, *both], correction)
+    of_pairs = pairs(level, fair, {name: drawn for name, (_, drawn) in means.items()}, measure)
+    corrected = _corrected([*against, *of_pairs], correction)
     rows, paired = corrected[: len(against)], corrected[len(against) :]
     gaps = {name: _left_out(fair, name, measure, at) for name in means}
     complete = [name for name in means if gaps[name] is None]
@@ -429,8 +429,8 @@ def _enough_texts(board: Board, system: str) -> bool:
     judged = (
         measured.resampling.select(~np.isnan(each.test.badness)).clusters()
         for measured in board.values()
-        for each in measured.judgements
-        if each.system == system
+        for each in measured.systems
+        if each.name == system
     )
     return too_few(sum(judged)) is None
 
@@ -499,7 +499,7 @@ def correlations(
         for tag in measured.test.tags():
             mask = measured.test.languages == tag
             opinions = (
-                (j.system, j.test.verdict if method == "kappa" else j.test.badness) for j in measured.judgements
+                (each.name, each.test.verdict if method == "kappa" else each.test.badness) for each in measured.systems
             )
             values[f"{data}/{tag}"] = {name: numbers[mask] for name, numbers in opinions if numbers is not None}
     for scope, members in scopes.items():
@@ -619,7 +619,7 @@ class State:
 def _ranked_by(config: Config, level: Level, board: Board) -> str:
     """The measure of a level; accuracy of types if all items are unsupported: no other measure is defined then."""
     named, boards = config.rank_by(level), [each for each in board.values() if each.test.labelled]
-    typed = any(judgement.test.types is not None for each in boards for judgement in each.judgements)
+    typed = any(system.test.types is not None for each in boards for system in each.systems)
     alike = all(each.test.nonfactual.all() for each in boards)
     free = config.bench.rank_by is None and TYPES in config.measures(level)
     return TYPES if free and typed and alike else named
@@ -658,19 +658,19 @@ def _notes(config: Config, state: State) -> list[str]:
     notes = []
     for data in state.data:
         if not data.labelled:
-            notes.append(f"{data.name} has no labels: nobody is ranked by it.")
+            notes.append(f"{data.name} has no labels, so systems are not ranked on it.")
         notes += data.notes()
         own = dict.fromkeys(cell.system for cell in state.cells if cell.data == data.name and cell.reason == OWN_MARKS)
         notes += [f"{name} is not judged on {data.name}: {OWN_MARKS}." for name in own]
         if data.bad_rows:
-            notes.append(f"{data.name}: no figure has the rows that could not be read ({data.bad_rows:,}).")
+            notes.append(f"{data.name}: rows that could not be read are in no figure ({data.bad_rows:,}).")
         if data.entry.seen:
-            notes.append(f"{data.name} was in the training of {', '.join(data.entry.seen)}.")
+            notes.append(f"{data.name} was in the training data of {', '.join(data.entry.seen)}.")
     related = any(measure in CORRELATIONS for level in state.boards for measure in config.measures(level))
     if related and any(data.labelled for data in state.data):
         notes.append(
-            "Correlations have the sign that makes a good system positive: its opinion of how good an item is with the"
-            " support rate, of how bad it is with the unverified rate."
+            "Correlations are positive for a good system: how good it finds an item is correlated with the support"
+            " rate, how bad with the unverified rate."
         )
     return notes
 
@@ -726,7 +726,7 @@ def recorded(results: BenchResults, *, level: str = "word", measure: str = MEASU
     figures = tuple(_figures(results, {entry.name: entry for entry in results.data}, level, measure))
     if not figures:
         raise UsageError(
-            f"The results hold no {measure} of {level}s of a detector on {MIN_TEXTS} unseen texts of one language.",
+            f"The results have no {measure} of {level}s for a detector on {MIN_TEXTS} unseen texts of one language.",
             "Choose another --measure or --figure-level, or run the bench on more labelled data.",
         )
     return Recorded(format=Recorded.known, level=level, measure=measure, figures=figures, signature=results.signature)

@@ -209,7 +209,7 @@ class PredictedLabels:
                     field="annotations",
                 )
             _check_belongs(prediction, sample)
-            made = (
+            result = (
                 self._unchecked(prediction, sample)
                 if prediction.status is not Status.SCORED
                 else self._marked(prediction, sample)
@@ -218,7 +218,7 @@ class PredictedLabels:
             self.refused += 1
             raise
         self.losses.note(sample.id, *_lost(prediction, sample))
-        return made
+        return result
 
     def _unchecked(self, prediction: Prediction, sample: Sample) -> Sample:
         """The sample with the reason why it was not checked; replaces nothing in its `meta`."""
@@ -247,9 +247,11 @@ class PredictedLabels:
             "notes": "; ".join(prediction.notes) or None,
         }
         ratings = {name: value for name, value in values.items() if value is not None}
-        made = Annotation(self.annotator, Kind.MODEL, self.taxonomy, spans=prediction.spans or (), ratings=ratings)
+        annotation = Annotation(
+            self.annotator, Kind.MODEL, self.taxonomy, spans=prediction.spans or (), ratings=ratings
+        )
         self.joined += 1
-        return replace(sample, annotations=(*sample.annotations, made))
+        return replace(sample, annotations=(*sample.annotations, annotation))
 
     def as_data(self) -> dict[str, Any]:
         """The report: what was joined and what was not, with some ids of each."""

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from veriglot.bench.data import DataSet
 from veriglot.bench.evaluation import Settings, grain_of_types, response_types, type_confusions
-from veriglot.bench.figures import Judgement, Measurement
+from veriglot.bench.figures import Measurement, ScoredSystem
 from veriglot.bench.items import OWN_MARKS, ItemTable, SystemScores, same_maker, tag_of
 from veriglot.bench.leaderboard import State
 from veriglot.bench.predictions import Predictions, check_marks
@@ -29,7 +29,7 @@ from veriglot.bench.results import BenchCell, BenchConfusion, BenchResults, Benc
 from veriglot.detectors.registry import load_detector, uses_gpu
 from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError
 from veriglot.metrics.estimate import Resampling
-from veriglot.pipeline.progress import Watch
+from veriglot.pipeline.progress import ProgressReporter
 from veriglot.pipeline.ray_engine import connected, open_engine
 from veriglot.records import Detector, Prediction, Record, Sample, Score, Scorer, Status, encode
 from veriglot.scorers.registry import load_scorer
@@ -162,7 +162,7 @@ class _Run(Record):
 
     config: Config
     folder: Path
-    watch: Watch
+    progress: ProgressReporter
     jobs: int
     batch_size: int
     restart: bool
@@ -188,7 +188,7 @@ def _judge(
         return clock.timed(_answers(run, system, rows, clock))
 
     try:
-        stage.run(samples, work, seen=lambda _: run.watch.advance())
+        stage.run(samples, work, seen=lambda _: run.progress.advance())
     finally:
         clock.write()
     about = {"data": data, "system": system.name, "grain": grain, "rows": len(samples), "signature": made}
@@ -203,7 +203,7 @@ def _answers(run: _Run, system: System, rows: Iterator[Sample], clock: _Clock) -
     recipe, jobs, where = system.recipe, run.jobs, run.engine
     if recipe is None or (where, jobs) == ("local", 1):
         recipe, jobs, where = lambda: system.maker, 1, "local"  # models are loaded once
-    about, size, say = system.about, run.batch_size, run.watch.say
+    about, size, say = system.about, run.batch_size, run.progress.say
     gpu = where == "ray" and system.marks and uses_gpu(about.made_by)
     with open_engine(where, recipe, jobs=jobs, batch_size=size, gpu=gpu, signature=about.signature, say=say) as engine:
         rows = chain([first], rows)
@@ -367,7 +367,7 @@ def run(
     retry: bool = False,
     engine: Literal["local", "ray"] = "local",
     load: LoadDetector = load_detector,
-    watch: Watch | None = None,
+    progress: ProgressReporter | None = None,
 ) -> BenchResults:
     """Run a bench, or its missing cells, and write `results.json`.
 
@@ -380,7 +380,7 @@ def run(
         retry: score failed samples anew.
         engine: where systems run; those that count their calls, or are loaded once, stay in this process.
         load: loads detectors by name, with `threshold`, `words` and options.
-        watch: gets the progress.
+        progress: shows the steps, their finished rows and messages.
 
     Raises:
         UnknownNameError: a system has no such option.
@@ -388,7 +388,7 @@ def run(
         UsageError: another process is using the folder.
         VeriglotError: there is no Ray cluster.
     """
-    work = _Run(config, folder, watch or Watch(), jobs, batch_size, restart, retry, engine)
+    work = _Run(config, folder, progress or ProgressReporter(), jobs, batch_size, restart, retry, engine)
     try:
         with connected(engine, jobs), Lock(folder / "results.json"):
             results = _results(work, load)
@@ -400,7 +400,7 @@ def run(
 
 
 def _results(work: _Run, load: LoadDetector) -> BenchResults:
-    config, say = work.config, work.watch.say
+    config, say = work.config, work.progress.say
     systems = [
         imported_system(entry, config.resolve_all(entry.files)) if entry.files else load_system(entry, load)
         for entry in config.systems
@@ -413,7 +413,7 @@ def _results(work: _Run, load: LoadDetector) -> BenchResults:
         data = DataSet.read(entry, config)
         state.data.append(data)
         if not data.labelled:
-            say(f"{data.name} has no labels: what systems say of it is shown, and nobody is ranked by it")
+            say(f"{data.name} has no labels: the report shows what systems say of it, but does not rank them on it")
         for note in data.notes():
             say(note.removesuffix("."))
         _Work(work, data).measure(systems, state)
@@ -422,7 +422,7 @@ def _results(work: _Run, load: LoadDetector) -> BenchResults:
             unused = len(system.imported.unused)
             say(f"predictions of {system.name} that belong to no sample that was judged: {unused:,}")
     state.boards = {level: state.boards[level] for level in LEVELS if level in state.boards}
-    work.watch.begin("measuring over all data sets", None)
+    work.progress.begin("measuring over all data sets", None)
     return state.results(config)
 
 
@@ -448,9 +448,11 @@ class _Work:
 
     def measure(self, systems: Sequence[System], state: State) -> None:
         """Have every system score the data set, and measure it at its levels."""
-        data, bench, watch = self._data, self._bench, self._run.watch
-        made = {(system.about.made_by, tuple(system.about.options.items())): system.name for system in systems}
-        pairs = ((name, made.get((f"pairwise:{maker}", options))) for (maker, options), name in made.items())
+        data, bench, progress = self._data, self._bench, self._run.progress
+        by_options = {(system.about.made_by, tuple(system.about.options.items())): system.name for system in systems}
+        pairs = (
+            (name, by_options.get((f"pairwise:{maker}", options))) for (maker, options), name in by_options.items()
+        )
         partners = {name: partner for name, partner in pairs if partner is not None}  # the same scorers, pairwise
         for level in (name for name in LEVELS if name in self._entry.levels):
             test, dev = (
@@ -461,10 +463,10 @@ class _Work:
             )
             cells = [self.cell(system, level, test, dev) for system in systems]
             state.cells += [cell for cell, _ in cells]
-            watch.begin(f"measuring {data.name} at level {level}", None)
+            progress.begin(f"measuring {data.name} at level {level}", None)
             resampling = Resampling.of(test.texts, test.languages.tolist(), resamples=bench.resamples, seed=bench.seed)
-            judgements = [judgement for _, judgement in cells if judgement is not None]
-            measured = Measurement(data.name, test, dev, resampling, self._suffix, partners, judgements)
+            scored = [system for _, system in cells if system is not None]
+            measured = Measurement(data.name, test, dev, resampling, self._suffix, partners, scored)
             state.boards.setdefault(level, {})[data.name] = measured
             if not data.labelled:
                 state.answers += measured.answers()
@@ -478,7 +480,9 @@ class _Work:
                 measured.measure_spans(settings, seed=bench.seed, resamples=bench.resamples)
         state.confusions += chain.from_iterable(self._confusions.values())
 
-    def cell(self, system: System, level: Level, test: ItemTable, dev: ItemTable) -> tuple[BenchCell, Judgement | None]:
+    def cell(
+        self, system: System, level: Level, test: ItemTable, dev: ItemTable
+    ) -> tuple[BenchCell, ScoredSystem | None]:
         """One cell: its outcome, and the system's scores if it gave any."""
         seen = system.name in self._entry.seen
         blank = partial(BenchCell, system.name, self._data.name, level, seen=seen)
@@ -518,7 +522,7 @@ class _Work:
             )
         predictions = output.answers[:split] if system.marks else ()
         about = system.name, system.about.direction or "", of_test, of_dev, seen, output.key
-        return replace(cell, notes=of_test.notes), Judgement(*about, predictions)  # type: ignore[arg-type]
+        return replace(cell, notes=of_test.notes), ScoredSystem(*about, predictions)  # type: ignore[arg-type]
 
     def _unsuited(self, system: System, level: Level) -> str | None:
         """Why a system is not run."""
@@ -534,17 +538,17 @@ class _Work:
         key = (system.name, grain)
         if key not in self._outputs:
             rows = self._rows.setdefault(grain, self._questions(grain, test, dev))
-            data, watch = self._data.name, self._run.watch
+            data, progress = self._data.name, self._run.progress
             try:
                 if system.imported is not None:  # the cost of making the predictions is not known
                     answers = tuple(_joined(system, system.imported, data, sample) for sample in rows)
                     self._outputs[key] = SystemOutput(answers, Cost(), *_signed(system, self._hash, grain))
                 else:
-                    watch.begin(f"{system.name} on {data} ({len(rows):,} {grain}s)", len(rows))
+                    progress.begin(f"{system.name} on {data} ({len(rows):,} {grain}s)", len(rows))
                     self._outputs[key] = _judge(self._run, system, data, rows, self._hash, grain)
             except VeriglotError as error:
                 became = "broke off on" if system.imported is None else "cannot be joined with"
-                watch.say(f"{system.name} {became} {data}: {error}")
+                progress.say(f"{system.name} {became} {data}: {error}")
                 self._outputs[key] = error
         return self._outputs[key]
 

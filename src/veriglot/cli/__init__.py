@@ -63,8 +63,8 @@ def _ended_by(error: BaseException) -> int:
             }
             remedy = remedies.get(error.errno or 0, "")
         case _:
-            message = f"Veriglot met an error that it does not know: {type(error).__name__}: {error}"
-            remedy = "Type the command again with --debug to see where, and report it, please."
+            message = f"Unexpected error: {type(error).__name__}: {error}"
+            remedy = "Rerun the command with --debug for the traceback, and please report it."
     print(f"veriglot: {message}", file=sys.stderr)
     if remedy:
         print(f"  {remedy}", file=sys.stderr)

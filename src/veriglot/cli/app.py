@@ -13,9 +13,9 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from veriglot.cli.command import commented_toml, new_app
-from veriglot.cli.console import Guesses
+from veriglot.cli.console import FormatLogHandler
 from veriglot.errors import EXIT_USAGE, UnknownNameError, VeriglotError
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -25,7 +25,7 @@ __all__ = ["run"]
 WIDTH = 100  # columns of help pages, so that they are the same everywhere
 
 
-VERBS = packaged(__package__, "verbs.toml", dict[str, str])
+VERBS = read_package_data(__package__, "verbs.toml", dict[str, str])
 
 
 class _Verbs(TyperGroup):
@@ -130,7 +130,10 @@ def run(arguments: list[str], flags: Collection[str] = ()) -> int:
         return 0
     quiet = "quiet" in flags
     try:
-        with command.make_context("veriglot", arguments, obj={"quiet": quiet}) as context, Guesses(shown=not quiet):
+        with (
+            command.make_context("veriglot", arguments, obj={"quiet": quiet}) as context,
+            FormatLogHandler(shown=not quiet),
+        ):
             code = command.invoke(context)
     except typer.Exit as end:
         return end.exit_code

@@ -12,7 +12,7 @@ from veriglot.cli.detectors import load as load_detector
 from veriglot.cli.inputs import parts, readable
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 from veriglot.formats.reader import SeenIds, columns_from, read_rows
-from veriglot.pipeline.progress import Watch
+from veriglot.pipeline.progress import ProgressReporter
 from veriglot.report.tables import Table, open_console, write_csv
 from veriglot.storage.files import write_json
 
@@ -90,7 +90,7 @@ def run(
     names = parts(systems or "grounding,reader") if of_data else None
     config = load(bench, systems=names, limit=limit, columns=columns_from(columns))
     folder = Path(output) if output else bench.with_name(f"{bench.stem}-bench") if of_data else bench.with_suffix("")
-    with Watch(shown=not quiet, resumes=True) as steps:
+    with ProgressReporter(shown=not quiet, resumes=True) as progress:
         results = run_bench(
             config,
             folder,
@@ -100,7 +100,7 @@ def run(
             retry=retry,
             engine=engine,
             load=load_detector,
-            watch=steps,
+            progress=progress,
         )
     render(results, folder)
     if json:
@@ -117,7 +117,7 @@ def run(
     failed = list(dict.fromkeys(cells))
     if not quiet:
         ranked = f"leaderboard is {folder / _RANKED[0]}"
-        say(f"the {ranked if _ranks(results) else f'page, which ranks nobody, is {folder / _UNRANKED[0]}'}")
+        say(f"the {ranked if _ranks(results) else f'page, which has no ranking, is {folder / _UNRANKED[0]}'}")
         if failed:
             say(f"failures in {', '.join(failed)}. The option --retry tries again.")
     return EXIT_ROWS_FAILED if failed else 0

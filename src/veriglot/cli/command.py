@@ -33,7 +33,7 @@ import typer
 from typer.core import TyperArgument, TyperGroup
 
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.settings import read_toml
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ class _Declared:
     names: tuple[str, ...] = ()
 
 
-_OPTIONS = packaged(__package__, "options.toml", dict[str, _Declared])
-_PARAMETERS = packaged(__package__, "parameters.toml", dict[str, dict[str, dict[str, _Declared]]])
+_OPTIONS = read_package_data(__package__, "options.toml", dict[str, _Declared])
+_PARAMETERS = read_package_data(__package__, "parameters.toml", dict[str, dict[str, dict[str, _Declared]]])
 
 
 def _declared_by(owner: Callable[..., Any]) -> dict[str, _Declared]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
-from veriglot.pipeline.progress import Bar, say
+from veriglot.pipeline.progress import ProgressBar, say
 from veriglot.records import Prediction, Sample, encode
 from veriglot.records.languages import find_language
 from veriglot.report.text_layout import shortened
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from veriglot.formats.base import Report
 
-__all__ = ["Account", "Bar", "listed", "print_json", "say", "write_example"]
+__all__ = ["Account", "ProgressBar", "listed", "print_json", "say", "write_example"]
 
 
 def write_example(path: Path, package: str, name: str, *, then: str) -> None:
@@ -46,7 +46,7 @@ def write_example(path: Path, package: str, name: str, *, then: str) -> None:
     say(f"edit it, then type: {then} {path}")
 
 
-class Guesses(logging.Handler):
+class FormatLogHandler(logging.Handler):
     """Prints how readers interpreted the input, each line once, even if an input is read twice.
 
     Args:
@@ -145,7 +145,7 @@ class Account:
             say(str(row.as_error()))
         elif self._reported == self._shown + 1:
             rest = f"written to {where}" if written else f"counted; {_ALL_OF_THEM}"
-            say(f"further rows that cannot be read are not shown, only {rest}.")
+            say(f"further unreadable rows are not shown, only {rest}.")
 
     def samples(
         self, rows: Iterable[Sample | FailedRow], failures: Path | None = None, *, stop: bool = False
@@ -204,7 +204,7 @@ class Account:
             )
         if reused:
             whole = "all" if reused == rows else f"{reused:,}"
-            hint = " --overwrite makes the output anew." if reused == rows else ""
+            hint = " Add --overwrite to start over." if reused == rows else ""
             self.warn(f"{whole} of them had been done by an earlier run.{hint}")
         return self.exit_code
 

@@ -146,12 +146,12 @@ def _labelled_rows(
             yield from labelled
             labelled.clear()
     if not labels.fit:
-        what, remedy = "no id is the same", "Give the samples that the predictions were made of."
+        what, remedy = "no id is the same", "Give the samples that were judged."
         if refused is not None:
-            what = f"{labels.refused:,} have the id of one, but the first of them: {refused.detail}"
+            what = f"ids that match: {labels.refused:,}, but the first of these: {refused.detail}"
             remedy = refused.remedy
         every = count(len(labels.predictions.by_id), "prediction")
-        raise InputError(f"not one of {every} belongs to a sample: {what}", remedy, path=source)
+        raise InputError(f"none of {every} belongs to a sample: {what}", remedy, path=source)
 
 
 def _account_of(labels: PredictedLabels) -> Iterator[str]:
@@ -164,7 +164,7 @@ def _account_of(labels: PredictedLabels) -> Iterator[str]:
         reasons = listed(labels.unchecked)
         yield f"Not checked, and without an annotation: {count(labels.unchecked.total(), 'sample')} ({reasons})."
     if labels.refused:
-        yield f"With a prediction that could not be put into it: {count(labels.refused, 'sample')}."
+        yield f"With a prediction that does not fit: {count(labels.refused, 'sample')}."
     for ids, what in (
         (labels.missing, "samples have no prediction and got no annotation"),
         (labels.predictions.unused, "predictions belong to no sample"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pkgutil import resolve_name
 
 from veriglot.cli.command import new_app
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 
 app = new_app()
 
@@ -18,5 +18,5 @@ def _dataset() -> None:
     """
 
 
-for _name, _target in packaged(__package__, "dataset.toml", dict[str, str]).items():
+for _name, _target in read_package_data(__package__, "dataset.toml", dict[str, str]).items():
     app.command(_name)(resolve_name(_target))

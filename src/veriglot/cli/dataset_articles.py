@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.cli.command import Options, command
-from veriglot.cli.console import Bar, print_json, say
+from veriglot.cli.console import ProgressBar, print_json, say
 from veriglot.cli.inputs import language_tags, parts, read_text, require_files
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.http.session import checked_address
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     _Written = tuple[Iterable[msgspec.Struct], dict[str, Any]]
 
 __all__ = [
-    "ArticleOrder",
-    "PeopleOrder",
+    "ArticleRequest",
+    "PeopleRequest",
     "Popularity",
     "Wikidata",
     "articles_about",
@@ -183,7 +183,7 @@ def articles(
     if _one_of(dump=dump, category=category, titles=titles, people=people) is None:
         count = count or 1000
         most_pages = most_pages or 100 * count
-    order = ArticleOrder(
+    request = ArticleRequest(
         language=tag,
         count=count,
         most_pages=most_pages,
@@ -201,8 +201,8 @@ def articles(
         statistics=statistics,
         servers=(wikimedia.server(tag), wikimedia.server("en")),
     )
-    make = partial(find_articles, order, wikimedia, beside(path, ".fetched"), quiet=quiet)
-    account, is_new = written_once(path, order, make, restart=overwrite)
+    make = partial(find_articles, request, wikimedia, beside(path, ".fetched"), quiet=quiet)
+    account, is_new = written_once(path, request, make, restart=overwrite)
     for warning in account["warnings"] if is_new else [f"{path} is finished."]:
         say(warning)
     if is_new and not quiet and not json:
@@ -263,7 +263,7 @@ def people(
     As HalluVerse25: veriglot dataset people -l en,ar,tr --contact me@example.org -o people.jsonl
     """
     tags = language_tags(languages)
-    order = PeopleOrder(
+    request = PeopleRequest(
         languages=tags,
         at_least=popularity.at_least,
         count=count,
@@ -276,8 +276,8 @@ def people(
         servers=(wikidata.wikidata_server, wikidata.views_server),
     )
     path = Path(output)
-    make = partial(find_people, order, wikidata, beside(path, ".fetched"), quiet=quiet)
-    account, is_new = written_once(path, order, make, restart=overwrite)
+    make = partial(find_people, request, wikidata, beside(path, ".fetched"), quiet=quiet)
+    account, is_new = written_once(path, request, make, restart=overwrite)
     if not is_new:
         say(f"{path} is finished.")
     elif not quiet and not json:
@@ -286,7 +286,7 @@ def people(
             f" ({account['without_views']:,} without a count of views), {account['written']:,} written"
         )
     if account["written"] < count:
-        say(f"{account['written']:,} of the {count:,} people that were asked for.")
+        say(f"{account['written']:,} of the {count:,} requested people.")
     if json:
         print_json(account)
 
@@ -321,7 +321,7 @@ def articles_about(people: Sequence[str], language: str, *, warn: bool = False) 
     return tuple(titles)
 
 
-class ArticleOrder(Record):
+class ArticleRequest(Record):
     """Specification of articles; every field changes the output."""
 
     language: str
@@ -342,11 +342,11 @@ class ArticleOrder(Record):
     statistics: tuple[int, int, int] | None = None
 
 
-def find_articles(order: ArticleOrder, wikimedia: Wikimedia, fetched: Path, *, quiet: bool) -> _Written:
+def find_articles(request: ArticleRequest, wikimedia: Wikimedia, fetched: Path, *, quiet: bool) -> _Written:
     """The articles of a specification, with the filters' statistics as `report`, and `warnings` in words.
 
     Args:
-        order: the specification.
+        request: what to find.
         wikimedia: the Wikipedias.
         fetched: folder of cached answers, unless `wikimedia` has another.
         quiet: show no progress.
@@ -357,72 +357,74 @@ def find_articles(order: ArticleOrder, wikimedia: Wikimedia, fetched: Path, *, q
     """
     with ExitStack() as stack:
         wikis: dict[str, Wikipedia] = {}
-        if order.dump is None:
+        if request.dump is None:
             cache = stack.enter_context(wikimedia.answers(fetched))
-            tags = {order.language, *(["en"] if order.kinds and order.learn else [])}
+            tags = {request.language, *(["en"] if request.kinds and request.learn else [])}
             wikis = {tag: wikimedia.wikipedia(tag, stack, cache) for tag in tags}
-        wiki = wikis.get(order.language)
-        filters, warnings = _filters(order, wiki, wikis.get("en"))
-        chain = FilterChain(filters, strict=order.strict)
-        if order.dump and order.count:
-            pages = open_dump(order.dump, language=order.language)
-            articles = draw_articles(pages, chain, order.count, seed=order.seed)
+        wiki = wikis.get(request.language)
+        filters, warnings = _filters(request, wiki, wikis.get("en"))
+        chain = FilterChain(filters, strict=request.strict)
+        if request.dump and request.count:
+            pages = open_dump(request.dump, language=request.language)
+            articles = draw_articles(pages, chain, request.count, seed=request.seed)
         else:
-            bar = stack.enter_context(Bar(shown=not quiet, total=lambda: order.count))
-            articles = _taken(order, _pages(order, wiki), chain, bar.advance, warnings)
+            bar = stack.enter_context(ProgressBar(shown=not quiet, total=lambda: request.count))
+            articles = _taken(request, _pages(request, wiki), chain, bar.advance, warnings)
         chain.report.written = len(articles)
         if wiki is not None:
             warnings += [f"the server warned, {times} times: {text}" for text, times in wiki.warnings.items()]
     return articles, {"report": chain.report, "warnings": warnings}
 
 
-def _pages(order: ArticleOrder, wiki: Wikipedia | None) -> Iterator[Article | Absent]:
-    """The pages of a specification, in order."""
+def _pages(request: ArticleRequest, wiki: Wikipedia | None) -> Iterator[Article | Absent]:
+    """The pages of a request, in order."""
     if wiki is None:
-        return (page.article() for page in open_dump(order.dump or "", language=order.language))
-    if order.titles is not None:
-        return wiki.titles(order.titles)
-    if order.category is not None:
-        return wiki.category(order.category, depth=order.subcategories)
-    return wiki.random(seed=order.seed)
+        return (page.article() for page in open_dump(request.dump or "", language=request.language))
+    if request.titles is not None:
+        return wiki.titles(request.titles)
+    if request.category is not None:
+        return wiki.category(request.category, depth=request.subcategories)
+    return wiki.random(seed=request.seed)
 
 
-def _filters(order: ArticleOrder, wiki: Wikipedia | None, english: Wikipedia | None) -> tuple[list[Filter], list[str]]:
+def _filters(
+    request: ArticleRequest, wiki: Wikipedia | None, english: Wikipedia | None
+) -> tuple[list[Filter], list[str]]:
     """The filters of a specification, the cheap ones first, and warnings about them."""
     filters: list[Filter] = []
     warnings: list[str] = []
-    if order.min_depth > 0:
-        statistics = wiki.statistics() if wiki is not None and order.statistics is None else None
-        if order.statistics is not None:
-            statistics = Statistics(*order.statistics)
-        shallow = Depth(order.min_depth, statistics)
-        if shallow.depth is not None and shallow.depth < order.min_depth:
+    if request.min_depth > 0:
+        statistics = wiki.statistics() if wiki is not None and request.statistics is None else None
+        if request.statistics is not None:
+            statistics = Statistics(*request.statistics)
+        shallow = Depth(request.min_depth, statistics)
+        if shallow.depth is not None and shallow.depth < request.min_depth:
             raise UsageError(
-                f"The Wikipedia of this language has depth {shallow.depth:.3g}, below {order.min_depth:g}:"
+                f"The Wikipedia of this language has depth {shallow.depth:.3g}, below {request.min_depth:g}:"
                 " none of its articles passes.",
                 "Set min_depth = 0 to keep them, and say so in your report.",
             )
         if statistics is None:
-            warnings.append("the depth of the edition is not checked: a dump does not tell it; see `statistics`.")
+            warnings.append("the depth of the edition is not checked: a dump does not state it; set `statistics`.")
         filters.append(shallow)
-    if order.min_characters > 0:
-        filters.append(Length(order.min_characters))
-    if order.kinds:
-        learned = wiki.linked_template_names(english, order.kinds) if order.learn and english and wiki else {}
-        maintenance = Maintenance(order.language, order.kinds, learned)
+    if request.min_characters > 0:
+        filters.append(Length(request.min_characters))
+    if request.kinds:
+        learned = wiki.linked_template_names(english, request.kinds) if request.learn and english and wiki else {}
+        maintenance = Maintenance(request.language, request.kinds, learned)
         if maintenance.without_own:
             warnings.append(
                 f"no maintenance template of this language is known for {', '.join(maintenance.without_own)};"
-                " the English names alone are looked for."
+                " only the English names are searched for."
             )
         filters.append(maintenance)
-    if order.min_edits > 0:
-        filters.append(Edits(order.min_edits, wiki.with_edits if wiki is not None else None))
+    if request.min_edits > 0:
+        filters.append(Edits(request.min_edits, wiki.with_edits if wiki is not None else None))
     return filters, warnings
 
 
 def _taken(
-    order: ArticleOrder,
+    request: ArticleRequest,
     rows: Iterator[Article | Absent],
     chain: FilterChain,
     seen: Callable[[], None],
@@ -435,13 +437,13 @@ def _taken(
         if article is not None:
             articles.append(article)
             seen()
-        if order.count is not None and len(articles) >= order.count:
+        if request.count is not None and len(articles) >= request.count:
             break
-        if order.most_pages is not None and chain.report.met >= order.most_pages:
-            warnings.append(f"stopped after {order.most_pages:,} pages; see `most_pages`.")
+        if request.most_pages is not None and chain.report.met >= request.most_pages:
+            warnings.append(f"stopped after {request.most_pages:,} pages; see `most_pages`.")
             break
-    if order.count is not None and len(articles) < order.count:
-        warnings.append(f"{len(articles):,} of the {order.count:,} articles that were asked for.")
+    if request.count is not None and len(articles) < request.count:
+        warnings.append(f"{len(articles):,} of the {request.count:,} articles that were asked for.")
     return articles
 
 
@@ -460,7 +462,7 @@ def _report_lines(report: FilterReport) -> Iterator[str]:
             yield f"  {filter_.unchecked:>9,}  of {filter_.judged:,} NOT CHECKED by {filter_.name}"
 
 
-class PeopleOrder(Record):
+class PeopleRequest(Record):
     """Specification of people; every field changes the output."""
 
     languages: tuple[str, ...]
@@ -475,11 +477,11 @@ class PeopleOrder(Record):
     views_to: date = Popularity.views_to
 
 
-def find_people(order: PeopleOrder, options: Wikidata, fetched: Path, *, quiet: bool) -> _Written:
+def find_people(request: PeopleRequest, options: Wikidata, fetched: Path, *, quiet: bool) -> _Written:
     """The people of a specification, most read first.
 
     Args:
-        order: the specification.
+        request: what to find.
         options: the servers.
         fetched: folder of cached answers, unless `options` has another.
         quiet: show no progress.
@@ -494,35 +496,36 @@ def find_people(order: PeopleOrder, options: Wikidata, fetched: Path, *, quiet: 
     """
     draw = partial(draw_diverse, name=lambda person: person.id)
     with ExitStack() as stack:
-        bar = stack.enter_context(Bar(shown=not quiet, total=lambda: None))
+        bar = stack.enter_context(ProgressBar(shown=not quiet, total=lambda: None))
         cache = stack.enter_context(options.answers(fetched))
         session = wikidata_session(contact=options.contact, server=options.wikidata_server, rate=options.pace(1.0))
         wikidata = Source(stack.enter_context(session), cache=cache)
-        candidates = list(wikidata.people(order.languages, at_least=order.at_least))
-        drawn = draw(candidates, order.candidates, size=lambda _: 0, groups=1, seed=order.seed)
-        people = list(wikidata.describe(drawn, order.languages))
-        if order.views_in:
+        candidates = list(wikidata.people(request.languages, at_least=request.at_least))
+        drawn = draw(candidates, request.candidates, size=lambda _: 0, groups=1, seed=request.seed)
+        people = list(wikidata.describe(drawn, request.languages))
+        if request.views_in:
             counting = page_views_session(contact=options.contact, server=options.views_server, rate=options.pace(10.0))
             answers = JsonClient(stack.enter_context(counting), cache)
             for index, person in enumerate(people):
-                tags = [tag for tag in order.views_in if tag in person.titles]
+                tags = [tag for tag in request.views_in if tag in person.titles]
                 counts = {
-                    tag: page_views(answers, tag, person.titles[tag], order.views_from, order.views_to) for tag in tags
+                    tag: page_views(answers, tag, person.titles[tag], request.views_from, request.views_to)
+                    for tag in tags
                 }
                 people[index] = msgspec.structs.replace(person, views=counts)
                 bar.advance()
             chosen = draw(
-                people, order.count, size=lambda person: person.all_views, groups=order.groups, seed=order.seed
+                people, request.count, size=lambda person: person.all_views, groups=request.groups, seed=request.seed
             )
         else:
-            chosen = draw(people, order.count, size=lambda _: 0, groups=1)
-    unknown = sum(all(count is None for count in person.views.values()) for person in people) if order.views_in else 0
+            chosen = draw(people, request.count, size=lambda _: 0, groups=1)
+    unknown = sum(all(count is None for count in person.views.values()) for person in people) if request.views_in else 0
     account = {"found": len(candidates), "described": len(people), "without_views": unknown, "written": len(chosen)}
     return chosen, account
 
 
 def written_once(
-    path: Path, order: msgspec.Struct, make: Callable[[], _Written], *, restart: bool
+    path: Path, request: msgspec.Struct, make: Callable[[], _Written], *, restart: bool
 ) -> tuple[dict[str, Any], bool]:
     """The report of a file of JSON lines that is written as a whole, and whether it was written now.
 
@@ -530,22 +533,22 @@ def written_once(
 
     Args:
         path: the file.
-        order: the specification.
+        request: what to find.
         make: returns the rows, and the report, which is complete after the last row.
         restart: replace an existing file.
 
     Raises:
         UsageError: the file exists and has another specification.
     """
-    report, made_by = beside(path, ".report.json"), msgspec.json.decode(msgspec.json.encode(order))
+    report, made_by = beside(path, ".report.json"), msgspec.json.decode(msgspec.json.encode(request))
     if path.exists() and not restart:
         with suppress(OSError, msgspec.DecodeError):
             account = msgspec.json.decode(report.read_bytes(), type=dict[str, Any])
             if account.get("made_by") == made_by:
                 return account, False
         raise UsageError(
-            f"{path} is there already, and was not made by this command with these options.",
-            "Name another file, or add --overwrite to make it anew.",
+            f"{path} already exists, and was not made by this command with these options.",
+            "Name another file, or add --overwrite to replace it.",
         )
     rows, account = make()
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.cli.command import Options, command
-from veriglot.cli.console import Bar, print_json, say
-from veriglot.cli.dataset_articles import PeopleOrder, Popularity, Wikidata, find_people, written_once
+from veriglot.cli.console import ProgressBar, print_json, say
+from veriglot.cli.dataset_articles import PeopleRequest, Popularity, Wikidata, find_people, written_once
 from veriglot.cli.dataset_responses import ask, named_models
 from veriglot.cli.generation import Connection, Cost, Queries, Reading, Run, records_of, references, tell
 from veriglot.cli.inputs import language_tags, readable, require_files
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from veriglot.records import Sample
 
 
-class _SetOrder(Record):
+class _SetRequest(Record):
     """Which people and articles are wanted; everything in it changes them."""
 
     languages: tuple[str, ...]
@@ -64,7 +64,7 @@ class _SetOrder(Record):
     part: Part
     min_characters: int
     cross: str | None
-    people_order: PeopleOrder | None = msgspec.field(name="found", default=None)
+    people_request: PeopleRequest | None = msgspec.field(name="found", default=None)
     people: tuple[str, ...] = ()
     articles: tuple[str, ...] = ()
     wikis: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ class BiographiesOptions(Options):
         return [*range(1, self.samples + 1)]
 
     @cached_property
-    def order(self) -> _SetOrder:
+    def request(self) -> _SetRequest:
         """Specification of people and articles."""
         tags = tuple(biography_languages()) if self.languages is None else language_tags(self.languages)
         if self.spread == "given" and not self.people:
@@ -123,7 +123,7 @@ class BiographiesOptions(Options):
         search = None
         if not self.people:  # all are described and counted, and selected later
             wanted = max(self.popularity.candidates or 10 * self.count, self.count)
-            search = PeopleOrder(
+            search = PeopleRequest(
                 tags,
                 wanted,
                 wanted,
@@ -135,7 +135,7 @@ class BiographiesOptions(Options):
                 views_to=self.popularity.views_to,
             )
         cross = None if self.cross == "none" else language_tags(self.cross)[0]
-        return _SetOrder(
+        return _SetRequest(
             languages=tags,
             count=self.count,
             spread=self.spread or ("given" if self.people else "diverse"),
@@ -145,7 +145,7 @@ class BiographiesOptions(Options):
             part=self.part,
             min_characters=self.min_characters,
             cross=cross if tags != (cross,) else None,  # otherwise every response is compared with it already
-            people_order=search,
+            people_request=search,
             people=_hashes(self.people),
             articles=_hashes(self.articles),
             wikis=self.wikidata.wiki_servers,
@@ -175,12 +175,12 @@ def biographies(options: BiographiesOptions) -> int:
     respondents = named_models(options.model, options.revision, settings)
     if not respondents and not options.prompts_only:
         raise UsageError("No model is named.", "Add --model MODEL, or set prompts_only.")
-    made = _FactualSet(options, respondents)
+    factual_set = _FactualSet(options, respondents)
     if options.dry_run:
-        return made.plan()
+        return factual_set.plan()
     if not options.prompts_only:
         connection.check()  # report missing packages before people are fetched
-    manifest, code = made.make()
+    manifest, code = factual_set.make()
     if manifest is not None and not options.run.quiet:
         _show(manifest, options.root, json=options.json)
     return code
@@ -198,7 +198,7 @@ class _FactualSet:
         self._options = options
         self._root = options.root
         self._prices = options.cost.prices
-        self._order = options.order
+        self._request = options.request
         self._run = options.run
         self._respondents = respondents
         self._wikidata, self._fetched = options.wikidata, self._root / "fetched"
@@ -227,39 +227,39 @@ class _FactualSet:
         articles, aside = self._root / "articles.jsonl", self._root / "people.set_aside.jsonl"
         results: dict[str, Any] = {}
         account, _ = written_once(
-            articles, self._order, lambda: (self._choose(results), results), restart=self._run.overwrite
+            articles, self._request, lambda: (self._choose(results), results), restart=self._run.overwrite
         )
         people = account["people"]
-        if people["chosen"] < self._order.count:
-            say(
-                f"{people['chosen']:,} of the {self._order.count:,} people that were asked for have the articles it"
-                " takes."
-            )
+        if people["chosen"] < self._request.count:
+            say(f"{people['chosen']:,} of the {self._request.count:,} requested people have the required articles.")
         if not self._run.quiet:
+            looked_up, chosen = people["looked_up"], people["chosen"]
             say(
-                f"{people['looked_up']:,} people looked up, {people['chosen']:,} taken; who was not, and what is"
-                f" lacking, stands in {aside}."
+                f"People looked up: {looked_up:,}, taken: {chosen:,}. {aside} lists the others, and why each is"
+                " missing."
             )
         if not people["chosen"]:
-            raise _nobody(account, aside)
+            raise _no_person(account, aside)
         return account
 
     def _choose(self, results: dict[str, Any]) -> Iterator[Reference]:
         """The articles; their people are written beside them at the end, and `results` is filled."""
-        order, account = self._order, ChoiceAccount()
+        request, account = self._request, ChoiceAccount()
         with ExitStack() as stack:
             candidates, counts = self._candidates(account.set_aside)
-            ordered = order_people(candidates, order.count, spread=order.spread, groups=order.groups, seed=order.seed)
+            ordered = order_people(
+                candidates, request.count, spread=request.spread, groups=request.groups, seed=request.seed
+            )
             if self._options.articles:
-                source = _given(order, self._options.articles, stack, account.set_aside)
+                source = _given(request, self._options.articles, stack, account.set_aside)
             else:
                 cache = stack.enter_context(self._wikidata.answers(self._fetched))
-                source = wiki_articles(lambda tag: self._wikidata.wikipedia(tag, stack, cache), part=order.part)
-            bar = stack.enter_context(Bar(shown=not self._run.quiet, total=lambda: order.count))
+                source = wiki_articles(lambda tag: self._wikidata.wikipedia(tag, stack, cache), part=request.part)
+            bar = stack.enter_context(ProgressBar(shown=not self._run.quiet, total=lambda: request.count))
             chosen = []
             for person, articles in choose(
-                ordered, source, order.languages, order.count, account, at_least=order.at_least,
-                also=[order.cross] if order.cross is not None else [], min_characters=order.min_characters,
+                ordered, source, request.languages, request.count, account, at_least=request.at_least,
+                also=[request.cross] if request.cross is not None else [], min_characters=request.min_characters,
             ):  # fmt: skip
                 bar.advance()
                 chosen.append(person)
@@ -277,11 +277,11 @@ class _FactualSet:
         counts: dict[str, int] = {}
         files: Sequence[str] = self._options.people
         if not files:
-            order = self._order.people_order
-            assert order is not None
+            request = self._request.people_request
+            assert request is not None
             path = self._root / "candidates.jsonl"
-            make = partial(find_people, order, self._wikidata, self._fetched, quiet=self._run.quiet)
-            account, _ = written_once(path, order, make, restart=self._run.overwrite)
+            make = partial(find_people, request, self._wikidata, self._fetched, quiet=self._run.quiet)
+            account, _ = written_once(path, request, make, restart=self._run.overwrite)
             counts = {name: account[name] for name in ("found", "described", "without_views")}
             files = [str(path)]
         candidates = []
@@ -301,14 +301,14 @@ class _FactualSet:
                 if isinstance(person, FailedRow):
                     yield person
                     continue
-                tags = [tag for tag in self._order.languages if f"{person.id}-{tag}" in store]
+                tags = [tag for tag in self._request.languages if f"{person.id}-{tag}" in store]
                 yield from prompts_of([person], tags)
 
         stage = Checkpoint(
             output,
             signature=prompt_version("biography"),
             inputs=[str(people), str(articles)],
-            options={"languages": ",".join(self._order.languages)},
+            options={"languages": ",".join(self._request.languages)},
             restart=self._run.overwrite,
             maker="prompt",
         )
@@ -330,7 +330,7 @@ class _FactualSet:
             responses,
             account,
             settings,
-            cross=self._order.cross,
+            cross=self._request.cross,
             labels=() if files is None else readable(files.rows(), "rows of labels could not be read."),
             labelled=[] if files is None else [Path(name) for name in files.paths],
             prices=self._prices,
@@ -340,7 +340,7 @@ class _FactualSet:
 
     def plan(self) -> int:
         """Print an estimate of the maximum calls and tokens; calls nothing and writes nothing."""
-        tags, count = self._order.languages, self._order.count
+        tags, count = self._request.languages, self._request.count
         rows = list(records_of(self._options.people, person_from))
         named = [row for row in rows if not isinstance(row, FailedRow)]
         bad = len(rows) - len(named)
@@ -363,23 +363,29 @@ def _unusable(row: FailedRow) -> RejectedPerson:
     return RejectedPerson("", "unusable", detail=f"{position}{row.message}")
 
 
-def _given(order: _SetOrder, articles: Sequence[str], stack: ExitStack, aside: list[RejectedPerson]) -> ArticleSource:
+def _given(
+    request: _SetRequest, articles: Sequence[str], stack: ExitStack, aside: list[RejectedPerson]
+) -> ArticleSource:
     def note(row: FailedRow | Reference) -> None:
         if not isinstance(row, Reference):
             aside.append(_unusable(row))
             return
-        why = "there is one about them in this language already" if "item" in row.meta else "it names no `item`"
+        why = (
+            "an earlier row has an article on this person in this language"
+            if "item" in row.meta
+            else "it names no `item`"
+        )
         aside.append(RejectedPerson(row.meta.get("item", ""), "unusable", {}, row.language, f"article {row.id}: {why}"))
 
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="veriglot-")))
-    return given_articles(references(articles, order.part), stack.enter_context(AnswerCache(folder)), note)
+    return given_articles(references(articles, request.part), stack.enter_context(AnswerCache(folder)), note)
 
 
 def _write(path: Path, rows: Any) -> None:
     write_whole(path, b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
 
 
-def _nobody(summary: dict[str, Any], aside: Path) -> InputError:
+def _no_person(summary: dict[str, Any], aside: Path) -> InputError:
     """The message if there is no set to make: the reasons, with numbers and files."""
     lacking = [
         f"{reason} in {tag} {count:,}"
@@ -420,14 +426,14 @@ def _show(manifest: FactualManifest, root: Path, *, json: bool) -> None:
     say(f"{root}: {total['kept']:,} responses against the article, {total['pairs']:,} pairs of responses. {cost}.")
     aside = manifest.files["rejected.jsonl"].rows
     if aside:
-        say(f"Responses set aside, whole and with the reason, in {root / 'rejected.jsonl'}: {aside:,}.")
+        say(f"Responses rejected, with reasons in {root / 'rejected.jsonl'}: {aside:,}.")
     if manifest.without_cross:
-        say(f"Responses without an article in the other language to be held against: {manifest.without_cross:,}.")
+        say(f"Responses without an article in the other language to be compared with: {manifest.without_cross:,}.")
     labels = manifest.labels
     if labels["given"]:
         say(
-            f"{labels['used']:,} of {labels['given']:,} labels used; {labels['of_another_text']:,} are of another text,"
-            f" {labels['of_no_row']:,} of no row."
+            f"{labels['used']:,} of {labels['given']:,} labels used; for another text: {labels['of_another_text']:,},"
+            f" for no row: {labels['of_no_row']:,}."
         )
 
 

@@ -12,7 +12,7 @@ from veriglot.cli.dataset_responses import show_quality
 from veriglot.cli.generation import Queries, Reading
 from veriglot.cli.inputs import kind_of, known_tag
 from veriglot.errors import EXIT_OVER_LIMIT, EXIT_ROWS_FAILED, InputError, UsageError
-from veriglot.pipeline.progress import Watch
+from veriglot.pipeline.progress import ProgressReporter
 from veriglot.report.tables import open_console
 from veriglot.storage.files import write_json
 
@@ -64,9 +64,15 @@ def check(
     if output is None and (keep or drop):
         raise UsageError("`keep` and `drop` apply only to a cleaned copy.", "Add --output OUT.")
     cleaning = None if output is None else CleanedCopy(output, frozenset(keep or ()), frozenset(drop or ()))
-    with Watch(shown=not quiet) as steps:
+    with ProgressReporter(shown=not quiet) as progress:
         result = checked(
-            data, format=format_, language=known_tag(language), splits=splits, near=near, clean=cleaning, watch=steps
+            data,
+            format=format_,
+            language=known_tag(language),
+            splits=splits,
+            near=near,
+            clean=cleaning,
+            progress=progress,
         )
     for path, kind in pages:
         _write(result, path, kind)
@@ -116,13 +122,15 @@ def card(
     Ask:   veriglot dataset card silver.jsonl --write-about about.toml -o README.md
     """
     from veriglot.datasets.cards.card import blank, card_page, read_given
-    from veriglot.datasets.cards.card import card as made
+    from veriglot.datasets.cards.card import card as make_card
 
     answers = None if about is None else read_given(Path(about))
     if write_about is not None and Path(write_about).exists():
-        raise UsageError(f"{write_about} is there already.", "Name a file that does not exist.")
-    with Watch(shown=not quiet) as steps:
-        record = made(data, given=answers, format=format_, language=known_tag(language), splits=splits, watch=steps)
+        raise UsageError(f"{write_about} already exists.", "Name a file that does not exist.")
+    with ProgressReporter(shown=not quiet) as progress:
+        record = make_card(
+            data, given=answers, format=format_, language=known_tag(language), splits=splits, progress=progress
+        )
     if write_about is not None:
         _write_text(write_about, blank())
     page = card_page(record)

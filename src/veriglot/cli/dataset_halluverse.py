@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from veriglot.cli.command import Options, command
 from veriglot.cli.console import say
 from veriglot.cli.dataset_articles import (
-    ArticleOrder,
-    PeopleOrder,
+    ArticleRequest,
+    PeopleRequest,
     Wikidata,
     articles_about,
     find_articles,
@@ -173,7 +173,7 @@ def _by_model(
     model, seed = options.model or "", options.seed
     injector = _injector(options)
     chosen, jobs = facts_path(options.path), options.connection.concurrency
-    support = options.checks.made(model, seed)
+    support = options.checks.support_check(model, seed)
     failed = options.run.retry and Progress.of(chosen).failed > 0
     with options.connection.open(options.path, options.checks.models(model)) as client:
         chooser = Chooser(model, injector.settings, seed, injector.attempts)
@@ -299,9 +299,9 @@ def _by_item(paths: Sequence[str]) -> dict[str, Person]:
 def _fetch_people(options: HalluverseOptions, tags: tuple[str, ...]) -> str:
     """A file of people, fetched unless an earlier call did it with the same options."""
     path, count = beside(options.path, ".people.jsonl"), options.count or _PEOPLE
-    order = PeopleOrder(tags, count, count, options.seed, (options.wikidata.wikidata_server, None))
-    make = partial(find_people, order, options.wikidata, beside(options.path, ".fetched"), quiet=options.run.quiet)
-    if written_once(path, order, make, restart=options.run.overwrite)[1]:
+    request = PeopleRequest(tags, count, count, options.seed, (options.wikidata.wikidata_server, None))
+    make = partial(find_people, request, options.wikidata, beside(options.path, ".fetched"), quiet=options.run.quiet)
+    if written_once(path, request, make, restart=options.run.overwrite)[1]:
         say(f"{path}: people in {', '.join(tags)}.")
     return str(path)
 
@@ -310,9 +310,9 @@ def _fetch_pages(options: HalluverseOptions, people: Sequence[str], tag: str) ->
     """A file of the pages about people in a language, fetched unless an earlier call did it."""
     path = beside(options.path, f".{tag}.jsonl")
     titles = articles_about(people, tag)
-    order = ArticleOrder(tag, options.seed, (options.wikidata.server(tag), None), titles=titles)
-    make = partial(find_articles, order, options.wikidata, beside(options.path, ".fetched"), quiet=options.run.quiet)
-    account, is_new = written_once(path, order, make, restart=options.run.overwrite)
+    request = ArticleRequest(tag, options.seed, (options.wikidata.server(tag), None), titles=titles)
+    make = partial(find_articles, request, options.wikidata, beside(options.path, ".fetched"), quiet=options.run.quiet)
+    account, is_new = written_once(path, request, make, restart=options.run.overwrite)
     if is_new:
         report = account["report"]
         absent = "".join(f", {number:,} {reason}" for reason, number in sorted(report.absent.items()))

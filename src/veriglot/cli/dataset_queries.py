@@ -87,7 +87,7 @@ def queries(
             written = sum(1 for _ in file)
         with rejected_path(path).open("rb") as file:
             reasons = Counter(msgspec.json.decode(line)["reason"] for line in file)
-        say(f"{path}: {written:,} queries. {reasons.total():,} were rejected and stand in {rejected_path(path)}.")
+        say(f"{path}: {written:,} queries. Rejected: {reasons.total():,}, listed in {rejected_path(path)}.")
         for reason, number in reasons.most_common():
             say(f"  {reason}: {number:,}")
     return tell(path, tally, what="articles")

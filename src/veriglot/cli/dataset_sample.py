@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from veriglot.cli.command import command
 from veriglot.cli.console import print_json, say
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
-from veriglot.pipeline.progress import Watch
+from veriglot.pipeline.progress import ProgressReporter
 from veriglot.plugins import read_settings
 from veriglot.records import Direction, Scorer
 from veriglot.records.languages import get_language
@@ -95,7 +95,7 @@ def sample(
         given=tuple(direction for _, direction in given),
     )
     folder = Path(output)
-    with Watch(shown=not quiet) as watch:
+    with ProgressReporter(shown=not quiet) as progress:
         account = mt_sample(
             order,
             folder,
@@ -104,7 +104,7 @@ def sample(
             engine=engine,
             restart=overwrite,
             rejected=rejected,
-            watch=watch,
+            progress=progress,
         )
     if json:
         print_json(account)
@@ -157,27 +157,27 @@ def _remarks(account: Account, output: Path) -> Iterator[str]:
     cleaned, sample = account.cleaned, account.sample
     if cleaned.unreadable:
         where = output / "work" / "read" / "failed.jsonl"
-        yield f"Rows that could not be read: {cleaned.unreadable:,}; why stands in {where}."
+        yield f"Rows that could not be read: {cleaned.unreadable:,}; {where} gives the reasons."
     if cleaned.other_languages:
         yield f"Other languages: {_languages(cleaned.other_languages)}."
     if cleaned.uncompared:
-        yield f"Lines among too many alike to be held against all of them: {cleaned.uncompared:,}."
+        yield f"Lines similar to too many others to be compared with all of them: {cleaned.uncompared:,}."
     if sample is None:
-        yield f"The clean sources stand in {output / 'clean.jsonl'}: add a target to each, and sample from that."
+        yield f"The clean sources are in {output / 'clean.jsonl'}: add a target to each, then sample from that file."
         return
     for scorer in sample.scorers:
         if scorer.worst_tied > scorer.worst:
             yield (
                 f"{scorer.scorer}: {scorer.worst_tied:,} lines are as bad as the last of its {scorer.worst:,} worst;"
-                " which of them are taken, a hash of their text decides."
+                " a hash of their text decides which are taken."
             )
         if scorer.missing:
             yield (
-                f"{scorer.scorer}: {scorer.missing:,} lines fewer were drawn than wanted, since its worst percentile"
-                f" holds {scorer.percentile:,} lines, those included that were chosen before."
+                f"{scorer.scorer}: lines missing from its draw: {scorer.missing:,}. Lines in its worst"
+                f" percentile, with those already chosen: {scorer.percentile:,}."
             )
         if scorer.unscored:
-            yield f"{scorer.scorer}: lines not scored: {scorer.unscored:,}; why stands in report.json."
+            yield f"{scorer.scorer}: lines not scored: {scorer.unscored:,}; report.json gives the reasons."
     for name, part in sample.parts.items():
         if part.lines != part.wanted:
             yield f"Lines of {name}: {part.lines:,}, not {part.wanted:,}; groups of near-duplicates are too large."

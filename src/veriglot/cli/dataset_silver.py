@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from veriglot.cli.command import command
-from veriglot.cli.console import Bar, say
+from veriglot.cli.console import ProgressBar, say
 from veriglot.cli.generation import (
     Checks,
     Connection,
@@ -81,14 +81,14 @@ def rules(
     source = Queries(seeds, reading)
     quoted = _articles(source, settings, reading)
     path = Path(output)
-    with Bar(shown=not quiet, total=lambda: settings.rows) as bar:
+    with ProgressBar(shown=not quiet, total=lambda: settings.rows) as bar:
         tally = rule_silver(path, quoted, settings, restart=overwrite, seen=lambda _: bar.advance(), **source.made_of)
     if not quiet:
         _show(path, None, json=json)
         _say_unsupported(quoted, settings)
     total = load_account(path).total
     if (unmade := total.seeds - total.rows) > 0:
-        say(f"{unmade:,} of the rows that were planned could not be made; {path}.rejected.jsonl says why.")
+        say(f"Planned rows that could not be made: {unmade:,}; {path}.rejected.jsonl gives the reasons.")
     return tell(path, tally, what="planned rows")
 
 
@@ -155,10 +155,10 @@ def _say_unsupported(articles: Articles, settings: RuleSettings) -> None:
     for types, tags in missing.items():
         if types:
             without = f"{', '.join(types)} in {', '.join(tags)}"
-            say(f"Rules make no errors of {without}: the other types have their share there.")
+            say(f"Rules make no errors of {without}: the other types take their share there.")
     alone = [tag for tag in articles.languages() if tag not in articles.quotable]
     if alone:
-        say(f"No rows in {', '.join(alone)}: there is one article only.")
+        say(f"No rows in {', '.join(alone)}: errors take words from a second article, and there is only one.")
 
 
 @command
@@ -203,7 +203,7 @@ def silver(
     if dry_run:
         _plan(source, injector, turns, clean, checked=checks.support == "model", cost=cost)
         return 0
-    support, path = checks.made(model, seed), Path(output)
+    support, path = checks.support_check(model, seed), Path(output)
     with connection.open(path, checks.models(model)) as client, run.progress(source.count) as progress:
         tally = make(
             path,
@@ -280,9 +280,9 @@ def _show(output: Path, cost: Cost | None, *, json: bool) -> None:
         cells,
         done=f"{output}: {total.rows:,} rows, {total.clean:,} of them clean.",
         reasons=reasons,
-        rejected=f"{rejected:,} rejections stand in {rejected_path(output)}:",
+        rejected=f"{rejected:,} rejections, listed in {rejected_path(output)}:",
         prices=cost.prices if cost is not None else None,
         json=json,
     )
     if not json:
-        say("Percentages: how much of what was tried was taken.")
+        say("Percentages: the share of attempts that was accepted.")

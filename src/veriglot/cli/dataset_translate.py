@@ -65,13 +65,13 @@ def translate(
     settings = TranslationSettings(strategies, min_quality, dropped, evidence, question, attempts)
     path = Path(output)
     with ExitStack() as stack:
-        made: Translator
+        loaded_translator: Translator
         if translator != "llm":
             if prompt is not None:
                 raise UsageError("--prompt goes with --translator llm.", "Leave out --prompt.")
             if model is not None:
                 raise UsageError("--model goes with --translator llm.", "Name the folder after a colon: hf:FOLDER.")
-            made = load_translator(translator, **translator_options)
+            loaded_translator = load_translator(translator, **translator_options)
         elif model is None:
             raise UsageError("No model is named.", "Name it with --model.")
         elif translator_options:
@@ -81,7 +81,7 @@ def translate(
                 use_prompts(prompt, "translation")
             client = stack.enter_context(connection.open(path, [model]))
             generation = connection.settings if connection.generation else None
-            made = ModelTranslator(
+            loaded_translator = ModelTranslator(
                 client, model, settings=generation, seed=seed, jobs=connection.concurrency, by_sentence=by_sentence
             )
         source = Queries(data, reading)
@@ -90,7 +90,9 @@ def translate(
         aligning = load_aligner(aligner, **begun) if "align" in strategies else None
         rows = source.rows()
         progress = stack.enter_context(run.progress(lambda: (source.count() or 0) * len(targets) or None))
-        tally = translated(path, rows, targets, made, aligner=aligning, settings=settings, **source.made_of, **progress)
+        tally = translated(
+            path, rows, targets, loaded_translator, aligner=aligning, settings=settings, **source.made_of, **progress
+        )
     account = read_account(path, Account[TranslationLanguage])
     if not run.quiet:
         _show_translated(account, path, json=json)
@@ -138,7 +140,7 @@ def _show_translated(account: Account[TranslationLanguage], output: Path, *, jso
         done=f"{output}: {total.translated:,} of {_asked(account):,} rows kept, {failed}{marks.dropped:,} of"
         f" {marks.asked:,} spans dropped.",
         reasons={"row": total.row_reasons, **total.reply_reasons},
-        rejected=f"What was not taken stands in {rejected_path(output)}:",
+        rejected=f"Rejected, as listed in {rejected_path(output)}:",
         json=json,
     )
 

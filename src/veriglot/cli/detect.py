@@ -10,7 +10,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Literal
 
 from veriglot.cli.command import Options, command
-from veriglot.cli.console import Account, Bar, say
+from veriglot.cli.console import Account, ProgressBar, say
 from veriglot.cli.detectors import Level, detector_recipe
 from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for, kind_of, known_tag, read_text, rows_of
 from veriglot.detectors.registry import uses_gpu
@@ -344,7 +344,7 @@ def _pair_sample(options: DetectOptions) -> Sample:
     if options.inputs and not options.evidence:
         raise UsageError(
             f"{options.inputs[0]} is a file of samples, and the other options give a pair.",
-            "Give one of the two; --evidence stands before files that a response is held against.",
+            "Give one of the two; write --evidence before files to check a response against.",
         )
     if (options.response is None) == (options.response_text is None):
         raise UsageError("A pair has one response: give either --response or --response-text.")
@@ -395,7 +395,7 @@ def _to_stdout(options: DetectOptions, inputs: Sequence[Input], engine: Engine, 
     live = any(file.path == STDIN for file in inputs)
 
     def pairs() -> Iterator[tuple[Sample, Prediction]]:
-        with Bar(shown=bar_fits, total=lambda: count_rows(inputs), lines=not live) as bar:
+        with ProgressBar(shown=bar_fits, total=lambda: count_rows(inputs), lines=not live) as bar:
             for row, prediction in engine.run(rows(), ready=standard_input_ready if live else lambda: True):
                 bar.advance()
                 if isinstance(row, Sample):
@@ -427,7 +427,7 @@ def _to_files(options: DetectOptions, inputs: Sequence[Input], engine: Engine, a
         rows = count_rows(inputs)
         return None if rows is None else sum(1 for _ in options.part.rows(range(rows)))
 
-    with Bar(shown=not options.quiet, total=total, resumes=True) as bar:
+    with ProgressBar(shown=not options.quiet, total=total, resumes=True) as bar:
 
         def seen(row: Sample | FailedRow, prediction: Prediction | None) -> None:  # noqa: ARG001
             bar.advance()
@@ -509,7 +509,7 @@ def _on_ray(options: DetectOptions, inputs: Sequence[Input], account: Account) -
         )
         pace = RunStats(cluster.processes)
         rows = _rows(options, inputs, account)
-        with Bar(shown=not options.quiet, total=total, resumes=True, lines=False) as bar:
+        with ProgressBar(shown=not options.quiet, total=total, resumes=True, lines=False) as bar:
 
             def seen(part: Part, process: int | None) -> None:
                 pace.add(part, process)

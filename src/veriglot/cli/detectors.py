@@ -74,8 +74,8 @@ def load(
     if level != "response":
         from veriglot.detectors.units import WithUnits
 
-        made = load(name, threshold=threshold, words=True, calibration_file=calibration_file, **settings)
-        return WithUnits(made, level, words)
+        detector = load(name, threshold=threshold, words=True, calibration_file=calibration_file, **settings)
+        return WithUnits(detector, level, words)
     if calibration_file is not None:
         from veriglot.detectors.calibration import Calibrated
 

@@ -14,7 +14,7 @@ from veriglot.cli.command import command
 from veriglot.cli.console import print_json
 from veriglot.detectors.registry import DETECTORS
 from veriglot.errors import MissingExtraError, VeriglotError
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Evidence, Sample, Status
 from veriglot.signatures import __version__
 
@@ -51,7 +51,7 @@ def examine() -> Json:
     core = [package for extra, package in packages if extra is None]
     names = sorted({extra for extra, _ in packages if extra is not None} - _COLLECTIONS)
     parts = {name: [package for extra, package in packages if extra == name] for name in names}
-    gives = packaged(__package__, "extras.toml", dict[str, str])
+    gives = read_package_data(__package__, "extras.toml", dict[str, str])
     extras = {
         name: {
             "gives": gives.get(name, ""),
@@ -113,8 +113,8 @@ def _detector(name: str) -> Json:
     if prediction.status is not Status.SCORED:
         return {"name": name, "status": "broken", "problem": f"{prediction.status}: {prediction.reason}"}
     seconds = round(time.perf_counter() - began, 3)
-    made = detector.name  # `auto` shows its choices here
-    return {"name": name, "status": _OK, "made": made, "seconds": seconds, "signature": detector.signature}
+    chosen = detector.name  # `auto` shows its choices here
+    return {"name": name, "status": _OK, "made": chosen, "seconds": seconds, "signature": detector.signature}
 
 
 def _needs(name: str) -> str | None:

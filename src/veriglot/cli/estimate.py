@@ -81,7 +81,7 @@ def estimate(options: EstimateOptions) -> int:
     account = Account(quiet=options.quiet)
     path = ", ".join(options.labels) or None
     gold = Gold.of(_labelled(options, account), unit=unit, annotator=options.annotator, path=path)
-    predictions = estimation.watch(chain.from_iterable(map(read_predictions, options.predictions)))
+    predictions = estimation.record_detectors(chain.from_iterable(map(read_predictions, options.predictions)))
     tallying = _tally(options, unit, predictions, account, ids=bool(gold))
     unused = gold.unused(tallying.groups.values())
     if unused:
@@ -113,7 +113,7 @@ def _tally(
         if prediction is not None:
             account.add(prediction)
     if strangers and not account.tally.rows:
-        raise InputError("no prediction is of a sample of --samples", "Give the samples that they were made of.")
+        raise InputError("no prediction is of a sample of --samples", "Give the samples that were judged.")
     if strangers:
         account.warn(f"{strangers:,} predictions belong to no sample and are left out.")
     missing = sum(group.statuses["missing"] for group in tallying.groups.values())
@@ -152,10 +152,10 @@ def _labelled(options: EstimateOptions, account: Account) -> Iterator[Sample | F
 def _rates(counted: CellCounts, estimators: Sequence[Estimator], options: EstimateOptions) -> Iterator[Rate]:
     from veriglot.study.rates import cell_rates, replicates
 
-    made = cell_rates([counted], estimators)
-    yield from (each.rate for each in made)
+    estimates = cell_rates([counted], estimators)
+    yield from (each.rate for each in estimates)
     if options.by_seed:
-        yield from replicates([counted], estimators[0], made)
+        yield from replicates([counted], estimators[0], estimates)
 
 
 class _Planned(NamedTuple):
@@ -212,8 +212,8 @@ def _show_plans(plans: Sequence[_Planned], half_width: float, estimator: Estimat
     title = f"Intervals of at most {half_width:.2%} to either side, by {estimator}"
     Table(title, ("model", "language", "half-width now", "responses needed", "or labelled"), plan_rows, lead=2).print()
     print(
-        "Responses: with the labels that there are. Labelled: with the responses that there are. Both count those that"
-        " there are already. 'never' says which half-width remains however many are added."
+        "Responses: needed with the present labels. Labelled: needed with the present responses. Both include those"
+        " that you have. 'never' gives the half-width that remains however many you add."
     )
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from veriglot.cli.command import Options, command
-from veriglot.cli.console import Account, Bar, print_json
+from veriglot.cli.console import Account, ProgressBar, print_json
 from veriglot.cli.detectors import detector_recipe, show_measured
 from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for, known_tag, rows_of
 from veriglot.detectors.registry import uses_gpu
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.formats.reader import SeenIds
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Prediction, Sample, encode
 from veriglot.report.tables import Cell, Table, open_console
 from veriglot.report.text_layout import by_wording, number, percent, shortened
@@ -121,7 +121,7 @@ def evaluate(options: EvaluateOptions) -> int:
         evaluation = _measured(options, account, confidences)
     except KeyboardInterrupt:
         account.warn(
-            "Interrupted. Nothing is kept: the same command starts anew. To be able to stop and go on, make predictions"
+            "Interrupted: nothing was saved. To be able to resume, make predictions"
             " with `veriglot detect --words -o FILE`, and evaluate them with --predictions FILE."
         )
         raise
@@ -133,11 +133,15 @@ def _calibration(options: EvaluateOptions, evaluation: Evaluation, confidences: 
     """Fit a calibration to the detector's confidences, and write it."""
     from veriglot.training.calibration import fit_calibration
 
-    detector, made = str(evaluation.stored.about["detector"]), evaluation.stored.about.get("made")
+    detector, detector_signature = str(evaluation.stored.about["detector"]), evaluation.stored.about.get("made")
     if detector.startswith("calibrated@"):
         raise UsageError("--calibrate and --calibration exclude each other.", "Leave out --calibration.")
     calibration = fit_calibration(
-        confidences, detector=detector, made=str(made) if made else None, method=options.curve, seed=options.seed
+        confidences,
+        detector=detector,
+        detector_signature=str(detector_signature) if detector_signature else None,
+        method=options.curve,
+        seed=options.seed,
     )
     write_json(Path(options.calibrate or ""), calibration, indent=2)
     return calibration
@@ -191,17 +195,17 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
             jobs = jobs_for(inputs, options.processes)
             gpu = options.engine == "ray" and uses_gpu(options.detector)
             engine = stack.enter_context(open_engine(options.engine, recipe, jobs=jobs, gpu=gpu, say=account.warn))
-            made = engine.description
+            description = engine.description
             settings = _settings(
                 options,
-                detector=made.name,
-                detector_signature=made.signature,
-                detector_taxonomy=made.taxonomy,
-                threshold=float(made.threshold),
+                detector=description.name,
+                detector_signature=description.signature,
+                detector_taxonomy=description.taxonomy,
+                threshold=float(description.threshold),
             )
             pairs = engine.run(filter(flags.admits, samples))
         evaluator = Evaluator(settings, flags)
-        bar = stack.enter_context(Bar(shown=not options.quiet, total=lambda: count_rows(inputs)))
+        bar = stack.enter_context(ProgressBar(shown=not options.quiet, total=lambda: count_rows(inputs)))
         for sample, prediction in pairs:
             evaluator.add(sample, prediction)
             if confidences is not None:
@@ -225,11 +229,15 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
     return result
 
 
-def _settings(options: EvaluateOptions, **made: Any) -> EvaluationSettings:
+def _settings(options: EvaluateOptions, **fields: Any) -> EvaluationSettings:
     from veriglot.bench.evaluation import Settings
 
     return Settings(
-        unit=options.unit, annotator=options.annotator, taxonomy=options.taxonomy, drop_flags=options.drop_flags, **made
+        unit=options.unit,
+        annotator=options.annotator,
+        taxonomy=options.taxonomy,
+        drop_flags=options.drop_flags,
+        **fields,
     )
 
 
@@ -293,11 +301,11 @@ def _settings_of(options: EvaluateOptions, given: Predictions) -> EvaluationSett
                     " was made without words: it lacks the words between the two.",
                     "Make the predictions again with --words, or at this threshold.",
                 )
-    made = {prediction.signature for prediction in predictions}
+    signatures = {prediction.signature for prediction in predictions}
     return _settings(
         options,
         detector="+".join(given.detectors),
-        detector_signature=made.pop() if len(made) == 1 else None,
+        detector_signature=signatures.pop() if len(signatures) == 1 else None,
         detector_types=given.types,
         threshold=threshold,
         refilter=options.threshold is not None,
@@ -340,9 +348,10 @@ def _show(options: EvaluateOptions, evaluation: Evaluation, calibration: Calibra
             calibration.quality,
             f"Calibration of {calibration.detector} ({calibration.method}), in {options.calibrate}",
             [
-                "given: the confidences as they came; calibrated: by fits that did not see the text; change: of the"
-                " two, on the same resamples of whole texts. 95% intervals; those of ECE lie high in small data.",
-                f"Calibrated, F1 of words is best from {calibration.threshold:.4f} on: the threshold of the file.",
+                "given: the detector's own confidences; calibrated: by fits to other texts; change: their difference,"
+                " on the same resamples of whole texts. 95% intervals; those of ECE are too high in small data.",
+                f"After calibration, F1 of words is best from {calibration.threshold:.4f} on: the threshold of the"
+                " file.",
                 calibration.signature,
             ],
         )
@@ -446,7 +455,7 @@ def _show_figures(evaluation: Evaluation, levels: Sequence[str]) -> None:
 
     shown = []
     unit = evaluation.counts.unit
-    for layout in packaged(__package__, "evaluate.toml", dict[str, list[dict[str, Any]]])["tables"]:
+    for layout in read_package_data(__package__, "evaluate.toml", dict[str, list[dict[str, Any]]])["tables"]:
         level, names = layout["level"], layout["figures"]
         if not levels and level == "category" and len(evaluation.counts.types) == 1:
             continue  # with one type it would repeat the binary figures

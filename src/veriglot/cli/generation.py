@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import msgspec
 
 from veriglot.cli.command import Options
-from veriglot.cli.console import Bar, listed, print_json, say
+from veriglot.cli.console import ProgressBar, listed, print_json, say
 from veriglot.cli.inputs import STDIN, count_rows, find_inputs, known_tag, rows_of
 from veriglot.datasets.queries import Part, Reference, reference_from
 from veriglot.datasets.silver.job import Support
@@ -65,7 +65,7 @@ class Run(Options):
     @contextmanager
     def progress(self, total: Callable[[], int | None] = lambda: None) -> Iterator[dict[str, Any]]:
         """A progress bar for so many rows, and a job's options for resuming, as keyword arguments."""
-        with Bar(shown=not self.quiet, total=total) as bar:
+        with ProgressBar(shown=not self.quiet, total=total) as bar:
             yield {"restart": self.overwrite, "retry": self.retry, "seen": lambda _: bar.advance()}
 
 
@@ -81,7 +81,7 @@ class Checks(Options):
         """The models to call, if `model` edits."""
         return [model, *([self.support_model] if self.support == "model" and self.support_model else [])]
 
-    def made(self, model: str, seed: int) -> Support | None:
+    def support_check(self, model: str, seed: int) -> Support | None:
         """The requested check, by `model` unless another is given."""
         if self.support == "none":
             return None
@@ -213,7 +213,7 @@ class Queries:
 
     def __init__(self, names: Sequence[str], reading: Reading = Reading()) -> None:
         if STDIN in names:
-            raise UsageError("Standard input cannot be read again when the run goes on.", "Write it to a file first.")
+            raise UsageError("Standard input cannot be read again when the run resumes.", "Write it to a file first.")
         self._options = {"language": known_tag(reading.language), "format": reading.format}  # they change the rows
         self.inputs = find_inputs(names, format_name=reading.format, skipped=say)
 
@@ -246,10 +246,10 @@ def records_of(paths: Sequence[str], make: Callable[[Any], T]) -> Iterator[T | F
                 yield record
                 continue
             try:
-                made = make(record.data)
-                if not seen.is_new(made.id):
-                    raise InputError(f"the id {made.id!r} was there before", field="id")
-                yield made
+                item = make(record.data)
+                if not seen.is_new(item.id):
+                    raise InputError(f"the id {item.id!r} was there before", field="id")
+                yield item
             except InputError as error:
                 yield FailedRow.of(
                     error.at(path=path, line=record.line), (record.raw or b"").decode("utf-8", "replace")
@@ -271,7 +271,7 @@ def tell(path: Path, tally: Tally, what: str = "responses") -> int:
         with Path(f"{path}.failed.jsonl").open("rb") as failures:
             first = msgspec.json.decode(next(failures), type=FailedRow).as_error()
         say(f"The first that failed: {first}")
-        say(f"Each stands with its reason in {path}.failed.jsonl; --retry takes them up again.")
+        say(f"Each stands with its reason in {path}.failed.jsonl; add --retry to try them again.")
     return EXIT_ROWS_FAILED if tally.failed else 0
 
 

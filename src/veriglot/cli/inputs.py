@@ -129,13 +129,13 @@ def _inside(folder: Path, format_name: str | None, skipped: Callable[[str], None
         if names.isdisjoint(_made_of(path)):
             inputs.append(Input(source.path, path.relative_to(folder)))
         else:
-            skipped(f"{path} is left aside: an earlier run made it of files of this folder")
+            skipped(f"{path} is skipped: an earlier run made it from files of this folder")
     for name, why in unread.items():
         is_companion = any(load_format(owner).reads_beside(Path(name)) for owner in FORMATS.names())
         if Path(name).suffix.lower() in _ROWS and not is_companion:  # reading will reject it, as a named file
             inputs.append(Input(name, Path(name).relative_to(folder)))
         else:
-            skipped(f"{name} is left aside: {why}")
+            skipped(f"{name} is skipped: {why}")
     if not inputs:
         raise InputError("this folder holds no file that can be read", "Check the path.", path=str(folder))
     return inputs

@@ -52,10 +52,10 @@ def serve(options: ServeOptions) -> None:
     For a network:   veriglot serve --host 0.0.0.0 --keys keys.txt
     """
     with requires_extra("The server", "serve"):
-        from veriglot.server.app import Serving
+        from veriglot.server.app import DetectionServerSettings
         from veriglot.server.app import serve as run
         from veriglot.server.batches import Batcher, Limits, Selection
-    settings = Serving(
+    settings = DetectionServerSettings(
         host=options.host,
         port=options.port,
         base_url=options.public_url,

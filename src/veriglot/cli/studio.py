@@ -17,7 +17,7 @@ from veriglot.cli.console import Account, listed, print_json, say
 from veriglot.cli.inputs import find_inputs, known_tag, parts
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError, VeriglotError, requires_extra
 from veriglot.formats.reader import columns_from, read_rows
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.languages import get_language
 from veriglot.report.tables import Cell, Table
 from veriglot.storage.checkpoint import FailedRow
@@ -170,7 +170,10 @@ def _check_ready(store: Store, project: Project) -> None:
     with store.reading() as tx:
         lacking = check_ready(tx, project, project_id)
     if lacking:
-        say(f"the exam of {project.slug} lacks items: {', '.join(lacking)}. Who works in such a language cannot begin.")
+        say(
+            f"the exam of {project.slug} lacks items: {', '.join(lacking)}. People who work in such a language cannot"
+            " begin."
+        )
 
 
 def _tell_import(done: ImportResult, *, json: bool) -> int:
@@ -226,7 +229,7 @@ def invite(
     if count > _MOST_LINKS:
         raise UsageError(f"{count:,} links are too many.", f"Ask for {_MOST_LINKS:,} at most.")
     if email is not None and (count > 1 or role == "script"):
-        raise UsageError("An address is one person's.", "Give --email without --count and --role script.")
+        raise UsageError("An address belongs to one person.", "Give --email without --count and --role script.")
     url, tags = public_url or "http://127.0.0.1:8321", parts(languages or "")
     loaded = _project_at(project)
     with requires_extra("The studio", "studio"):
@@ -238,28 +241,28 @@ def invite(
         (studio,) = studios
         with studio.store.writing() as tx:
             if role == "script":
-                made = [make_token(tx, studio, note=note) for _ in range(count)]
+                invitations = [make_token(tx, studio, note=note) for _ in range(count)]
             else:
                 about: dict[str, Any] = {"languages": tags, "note": note, "email": email}
-                made = [make_invitation(tx, studio, Role(role), **about) for _ in range(count)]
+                invitations = [make_invitation(tx, studio, Role(role), **about) for _ in range(count)]
     if role == "script":
-        kind, links = "token", [invitation.token for invitation in made]
+        kind, links = "token", [invitation.token for invitation in invitations]
     else:
-        kind, links = "link", [f"{url.rstrip('/')}/join/{invitation.token}" for invitation in made]
+        kind, links = "link", [f"{url.rstrip('/')}/join/{invitation.token}" for invitation in invitations]
     if json:
         print_json(
             [
                 {kind: link, "expires": invitation.person.key_expires_at, "role": role}
-                for link, invitation in zip(links, made, strict=True)
+                for link, invitation in zip(links, invitations, strict=True)
             ]
         )
         return
     print("\n".join(links))
-    expires = made[0].person.key_expires_at
+    expires = invitations[0].person.key_expires_at
     if role == "script":
-        print(f"Send it as `Authorization: Bearer TOKEN`; it ends on {expires:%Y-%m-%d}.", file=sys.stderr)
+        print(f"Send it as `Authorization: Bearer TOKEN`; it expires on {expires:%Y-%m-%d}.", file=sys.stderr)
     else:
-        print(f"Each is for one {role}, and ends on {expires:%Y-%m-%d} unless taken up.", file=sys.stderr)
+        print(f"Each is for one {role}, and expires on {expires:%Y-%m-%d} unless used.", file=sys.stderr)
 
 
 @app.command("status")
@@ -296,8 +299,9 @@ def status(options: ProjectOptions) -> None:
             first, second = (*key, None)[:2]
             print(f"  {name:11} {first:10} {second or '-':10} {count:>8,}")
     for role in sorted({p.role for p in people}):
-        mine = [p for p in people if p.role is role]
-        print(f"  people      {role:10} invited {len(mine):,}, joined {sum(p.joined_at is not None for p in mine):,}")
+        of_role = [p for p in people if p.role is role]
+        joined = sum(person.joined_at is not None for person in of_role)
+        print(f"  people      {role:10} invited {len(of_role):,}, joined {joined:,}")
 
 
 @app.command("backup")
@@ -413,15 +417,15 @@ def _warn(report: AgreementReport) -> None:
     """Report the rows in which an annotator has a text again: a single copying error changes every figure."""
     for repeat in report.repeated[:_MOST_REPEATS]:
         say(
-            f"{repeat.annotator!r} annotated one text twice: {repeat.first}, and {repeat.second}. Names are set aside,"
-            " and kappa gives way to pi. If this is a slip, delete one of the rows."
+            f"{repeat.annotator!r} annotated one text twice: {repeat.first}, and {repeat.second}. So names are not"
+            " used, and Scott's pi replaces Cohen's kappa. If this is a mistake, delete one of the rows."
         )
     more = len(report.repeated) - _MOST_REPEATS
     if more > 0:
-        say(f"{more:,} more texts stand twice under one name; --json lists all.")
+        say(f"Further texts annotated twice under one name: {more:,}; --json lists all.")
 
 
-_AGREEMENT = packaged(__package__, "agreement.toml", dict[str, dict[str, str]])
+_AGREEMENT = read_package_data(__package__, "agreement.toml", dict[str, dict[str, str]])
 _INTERVALS = (
     " Under each value: its 95% interval, from a bootstrap that draws whole texts, of the draws that give a value"
     " (--json counts the others)."
@@ -595,7 +599,10 @@ def rates(project: Path, database: str | None = None, json: bool = False) -> Non
         for step, last in ((step, step is line.steps[-1]) for step in line.steps)
     ]
     if not rows:
-        print(f"Nothing is labelled yet. A rate takes gold of {FEWEST_CLUSTERS} items of a language, drawn by chance.")
+        print(
+            f"Nothing is labelled yet. A rate needs gold labels of {FEWEST_CLUSTERS} items of a language, drawn at"
+            " random."
+        )
         return
     title = f"Rates of hallucinated {done.unit}s; wanted: +-{done.half_width:.1%}"
     Table(title, ("language", "estimator", "labels", "rate", "95% interval", "labels needed"), rows, lead=2).print()

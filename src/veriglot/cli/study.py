@@ -11,7 +11,7 @@ from veriglot.cli.console import print_json, say, write_example
 from veriglot.cli.detectors import detector_recipe
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 from veriglot.formats.reader import read
-from veriglot.pipeline.progress import Watch
+from veriglot.pipeline.progress import ProgressReporter
 from veriglot.records.languages import UNDETERMINED
 from veriglot.report.tables import Table, open_console
 from veriglot.report.text_layout import count
@@ -84,7 +84,7 @@ def run(
         else:
             _print_cost(cost)
         return 0
-    with Watch(shown=not quiet, resumes=True) as watch:
+    with ProgressReporter(shown=not quiet, resumes=True) as progress:
         outcome = run_study(
             config,
             folder,
@@ -92,7 +92,7 @@ def run(
             jobs=processes,
             batch_size=batch_size,
             restart=overwrite,
-            watch=watch,
+            progress=progress,
         )
     if json:
         print_json(outcome.results)
@@ -102,8 +102,8 @@ def run(
         say(f"the report is {folder.report}")
         if outcome.failed:
             say(
-                f"{count(outcome.failed, 'row')} came to nothing: see *.failed.jsonl in {folder.path / 'responses'},"
-                " and predictions with the status failed. The same command tries again."
+                f"{count(outcome.failed, 'row')} failed: see *.failed.jsonl in {folder.path / 'responses'},"
+                " and predictions with the status failed. Rerun the command to try again."
             )
     return EXIT_ROWS_FAILED if outcome.failed else 0
 
@@ -144,9 +144,9 @@ def _print_status(status: Status) -> None:
         rows.append((name, "", "", "", "", "finished" if there else "not made yet"))
     Table(status.title, ("", "of", "done", "planned", "failed", ""), rows).print()
     if status.running:
-        print("A process is at work in the folder.")
+        print("A process is working in the folder.")
     elif not status.finished:
-        print("No process is at work: `veriglot study run` with the same study file and folder goes on.")
+        print("No process is working: `veriglot study run` with the same study file and folder resumes the run.")
 
 
 def _print_cost(cost: StudyCost) -> None:
@@ -172,16 +172,16 @@ def _print_cost(cost: StudyCost) -> None:
     )
     unstated = sum(model.languages.get(UNDETERMINED, 0) for model in cost.models)
     if unstated:
-        print(f"{count(unstated, 'response')} of no stated language, which is identified from their text.")
+        print(f"Without a stated language, so identified from the text: {count(unstated, 'response')}.")
     impossible = sum(model.impossible for model in cost.models)
     if impossible:
-        print(f"Not to be asked, as the run says: {count(impossible, 'planned query', 'planned queries')}.")
+        print(f"Cannot be asked, as the run says: {count(impossible, 'planned query', 'planned queries')}.")
     if cost.unreadable:
-        print(f"Not to be read: {count(cost.unreadable, 'row')}.")
+        print(f"Cannot be read: {count(cost.unreadable, 'row')}.")
     if cost.enough is False:
         print("The limits of the study file stop it before it is finished.")
     elif cost.enough is None:
-        print("Whether the token limit lasts is not known: set max_tokens in the settings of every model.")
+        print("Whether the token limit is enough is not known: set max_tokens in the settings of every model.")
 
 
 def render(results: StudyResults, folder: Folder) -> None:

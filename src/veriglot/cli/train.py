@@ -152,9 +152,9 @@ def stacking(data: list[str], *, members: str, output: str, annotator: str | Non
         ensemble.quality,
         f"Weights of {len(ensemble.members)} detectors, in {output}",
         [
-            "mean: of their confidences; stack: by weights that did not see the text, fold by fold. F1: of each at its"
-            " own threshold, of the mean at 0.5, of the stack at one that was chosen on the other folds. 95% intervals"
-            " over whole texts; those of ECE lie high in small data.",
+            "mean: of their confidences; stack: by weights fitted on the other folds. F1: each detector at its own"
+            " threshold, the mean at 0.5, the stack at a threshold chosen on the other folds. 95% intervals over whole"
+            " texts; those of ECE are too high in small data.",
             f"F1 of words is best from {ensemble.threshold:.4f} on: the threshold of the file.",
             *([f"Left out: {listed(rows.left_out)}."] if rows.left_out else []),
             ensemble.signature,

@@ -129,13 +129,13 @@ def _reference(person: str, tag: str, row: Article | Absent | None, part: Part) 
 
 
 def given_articles(
-    rows: Iterable[Reference | FailedRow], shelf: AnswerCache, note: Callable[[FailedRow | Reference], None]
+    rows: Iterable[Reference | FailedRow], store: AnswerCache, note: Callable[[FailedRow | Reference], None]
 ) -> ArticleSource:
     """Store articles from files by person and language, in constant memory.
 
     Args:
         rows: references with the `item` that they are about in `meta`.
-        shelf: an empty store for them.
+        store: an empty store for them.
         note: callback for each unusable row: one that could not be read, that has no item, or a second one about the
             same person in the same language.
     """
@@ -145,16 +145,16 @@ def given_articles(
             note(row)
             continue
         named = _named(row, item, row.language)
-        if shelf.get(named.id) is not None:
+        if store.get(named.id) is not None:
             note(row)
         else:
-            shelf.put(named.id, msgspec.json.encode(named))
+            store.put(named.id, msgspec.json.encode(named))
 
     def articles_of(people: Sequence[NamedPerson], tag: str) -> Articles:
         articles: Articles = {}
         for person in people:
             ids = (f"{person.id}-{each}" for each in (tag, tag.partition("-")[0]))  # a file may have `zh` for `zh-Hans`
-            encoded = next(filter(None, map(shelf.get, ids)), None)
+            encoded = next(filter(None, map(store.get, ids)), None)
             articles[person.id] = (
                 _named(msgspec.json.decode(encoded, type=Reference), person.id, tag) if encoded else "missing"
             )
@@ -276,10 +276,10 @@ class Verdict(Record):
 def verdict_on(response: str, asked: str) -> Verdict:
     """Check the language of one response against the requested one; the script may differ."""
     if not any(char.isalpha() for char in response):
-        return Verdict(None, None, "empty", "it holds no letter")
+        return Verdict(None, None, "empty", "it has no letters")
     identified = identify(response)
     if identified is None:
-        return Verdict(None, None, "undetected", "its language cannot be told")
+        return Verdict(None, None, "undetected", "its language cannot be identified")
     confidence = round(identified.confidence, 4)
     if not same_language(identified.tag, asked):
         return Verdict(identified.tag, confidence, "language", f"it is in {identified.tag} and should be in {asked}")
@@ -357,7 +357,7 @@ class Labels:
 class _SetJob(msgspec.Struct):
     """State of `write_sets`."""
 
-    shelf: ArticleStore
+    store: ArticleStore
     languages: Sequence[str]
     cross: str | None
     labels: Labels
@@ -416,8 +416,8 @@ class _SetJob(msgspec.Struct):
             return
         cell.alone += len(accepted) == 1
         person, crosses = accepted[0].meta["person"], self.cross not in (None, tag)
-        article = self.shelf.get(f"{person}-{tag}")
-        other = self.shelf.get(f"{person}-{self.cross}") if crosses else None
+        article = self.store.get(f"{person}-{tag}")
+        other = self.store.get(f"{person}-{self.cross}") if crosses else None
         for sample in with_other_responses(accepted):
             annotations = self.labels.of(sample)
             cell.labelled += bool(annotations)
@@ -540,8 +540,8 @@ def write_sets(
     path.unlink(missing_ok=True)  # first, so that an old manifest is never beside new files
     names = ["reference.jsonl", *([f"{cross}.jsonl"] if cross is not None else []), "pairs.jsonl", "rejected.jsonl"]
     with ExitStack() as stack:
-        shelf = stack.enter_context(ArticleStore(root / "articles.jsonl"))
-        job = _SetJob(shelf, order["languages"], cross, Labels(labels))
+        article_store = stack.enter_context(ArticleStore(root / "articles.jsonl"))
+        job = _SetJob(article_store, order["languages"], cross, Labels(labels))
         job.writers.update((name, stack.enter_context(open_whole(root / name))) for name in names)
         for model, rows in responses.items():
             job.read(model, rows)

@@ -73,7 +73,7 @@ def generate(
     signature: str,
     settings: Mapping[str, object],
     maker: str = "client",
-    made: type[msgspec.Struct] | None = None,
+    record_type: type[msgspec.Struct] | None = None,
     counts: Callable[[], _Counts] | None = None,
     finish: Callable[[Path, Path], None] | None = None,
     **run: Unpack[RunOptions],
@@ -87,7 +87,7 @@ def generate(
         signature: of what makes the records.
         settings: every setting that changes them; a record in it counts as its JSON.
         maker: one word for the owner of the signature, in messages.
-        made: the type of records that contain samples and rejections: samples go to `output`, rejections to
+        record_type: of records that contain samples and rejections: samples go to `output`, rejections to
             `rejected_path(output)`.
         counts: makes the counts of a language, for the account of such records; None for no account.
         finish: makes `output` from the records in another way; None if the records are the output.
@@ -105,7 +105,7 @@ def generate(
         signature=signature,
         inputs=run.get("inputs", ()),
         options={**simple, **(run.get("options") or {})},
-        finish=finish if made is None else partial(_split, made, counts),
+        finish=finish if record_type is None else partial(_split, record_type, counts),
         restart=run.get("restart", False),
         retry=run.get("retry", False),
         maker=maker,

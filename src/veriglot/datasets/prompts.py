@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.errors import InputError, UnknownNameError
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.languages import find_language, get_language, language_name
 from veriglot.records.settings import check_placeholders, errors_of, read_toml, require
 from veriglot.signatures import file_sha256
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
     Table = dict[str, Any]  # of prompts, by name and language
 
-__all__ = ["by_language", "filled", "load_prompts", "packaged_prompts", "prompt_version", "use_prompts"]
+__all__ = ["by_language", "default_prompts", "filled", "load_prompts", "prompt_version", "use_prompts"]
 
 
 @cache
-def packaged_prompts(name: str) -> Table:
+def default_prompts(name: str) -> Table:
     """The table of `prompts/NAME.toml`: its `version`, and texts with slots."""
-    return packaged(__package__, f"prompts/{name}.toml", dict[str, Any])
+    return read_package_data(__package__, f"prompts/{name}.toml", dict[str, Any])
 
 
 def load_prompts(name: str) -> Table:
     """The table in this context: the installed one, or that with the user's texts."""
-    return _USED.get().get(name) or packaged_prompts(name)
+    return _USED.get().get(name) or default_prompts(name)
 
 
 def prompt_version(name: str) -> str:
@@ -81,7 +81,7 @@ def use_prompts(path: str | Path, *names: str) -> None:
     path = Path(path)
     own = read_toml(path, "prompt file")
     version = str(own.pop(_VERSION, ""))
-    home = {key: name for name in names for key in packaged_prompts(name) if key != _VERSION}
+    home = {key: name for name in names for key in default_prompts(name) if key != _VERSION}
     made_by = ".".join(filter(None, (path.stem, version, file_sha256(path)[:12])))
     with errors_of(path):
         require(own, "there is no prompt", "", f"Write one or more of {', '.join(home)}.")
@@ -91,7 +91,7 @@ def use_prompts(path: str | Path, *names: str) -> None:
                 unknown = UnknownNameError("prompt", key, home)
                 raise InputError(unknown.message, unknown.remedy, field=key)
             tables.setdefault(home[key], {})[key] = value
-        used = {name: _over(packaged_prompts(name), table, "") for name, table in tables.items()}
+        used = {name: _over(default_prompts(name), table, "") for name, table in tables.items()}
     for table in used.values():
         table[_VERSION] = f"{table[_VERSION]}+{made_by}"
     _USED.set({**_USED.get(), **used})

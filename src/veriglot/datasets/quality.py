@@ -11,7 +11,7 @@ from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.languages import same_language, tag_of
 from veriglot.records.settings import Record
 from veriglot.text.identification import identify
@@ -36,7 +36,7 @@ _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u
 
 @cache
 def _refusals() -> dict[str, Any]:
-    return packaged(__package__, "refusals.toml", dict[str, Any])
+    return read_package_data(__package__, "refusals.toml", dict[str, Any])
 
 
 def refusals_version() -> str:

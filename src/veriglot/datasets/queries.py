@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 import msgspec
 
 from veriglot.datasets.generation import LanguageModel, RunOptions, generate, run_conversations
-from veriglot.datasets.prompts import by_language, filled, packaged_prompts, prompt_version
+from veriglot.datasets.prompts import by_language, default_prompts, filled, prompt_version
 from veriglot.datasets.quality import refusals_version, refuses
 from veriglot.datasets.responses import Respondent
 from veriglot.errors import InputError
@@ -172,11 +172,11 @@ class AnswerabilityCheck:
         except AnswerError as error:
             return f"the check cannot be read: {error.message}"
         if not answer.answerable:
-            return "the model that checks says that the text does not answer it"
+            return "the checking model says that the text does not answer it"
         evidence_words = set(folded_words(reference.text, reference.language))
         quoted = folded_words(answer.quote, reference.language)
         if not quoted or sum(word in evidence_words for word in quoted) / len(quoted) < _QUOTED:
-            return f"the passage that is said to answer it does not stand there: {answer.quote!r}"
+            return f"the passage that is quoted as the answer is not in the text: {answer.quote!r}"
         return {"quote": answer.quote}
 
 
@@ -258,7 +258,7 @@ def person_from(data: Any) -> NamedPerson:
 
 def biography_languages() -> tuple[str, ...]:
     """The tags with their own prompt for biographies: Kang et al.'s 19, sorted."""
-    return tuple(sorted(packaged_prompts("biography")["languages"]))
+    return tuple(sorted(default_prompts("biography")["languages"]))
 
 
 def biographies(
@@ -355,16 +355,16 @@ def filter_queries(reference: Reference, reply: Reply, count: int) -> tuple[list
     candidates = _queries(reply)
     for number, question in enumerate(candidates, 1):
         if number > count:
-            reject(number, "number", f"{count} queries were asked for, and this is one more", question)
+            reject(number, "number", f"only {count} queries were asked for", question)
         elif trouble := _trouble(reference, question, [text for _, text in taken]):
             reject(number, *trouble, question)
         else:
             taken.append((f"{reference.id}-q{number}", question))
     for number in range(len(candidates) + 1, count + 1):
         if candidates:
-            reject(number, "number", f"{count} queries were asked for, and {len(candidates)} came")
+            reject(number, "number", f"{count} queries were asked for, but the reply has {len(candidates)}")
         else:
-            reject(number, "unreadable", "the reply holds no queries", reply.text)
+            reject(number, "unreadable", "the reply has no queries", reply.text)
     return taken, rejected
 
 
@@ -475,7 +475,7 @@ def queries(
             "prompt": prompt_version("queries"),
             "check": check.signature if check is not None else None,
         },
-        made=_Drafts,
+        record_type=_Drafts,
         **run,
     )
 

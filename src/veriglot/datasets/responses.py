@@ -89,7 +89,9 @@ def plan(
 def _askable(query: Sample) -> Sample | FailedRow:
     if not (query.question or "").strip():
         return FailedRow("the query has no question", field="question", id=query.id)
-    return with_language(query, [query.question or ""], "the query states no language, and its question does not tell")
+    return with_language(
+        query, [query.question or ""], "the query states no language, and none was recognised in its question"
+    )
 
 
 def _subset(language: str, index: int, seeds: Sequence[int | None]) -> int | None:

@@ -211,9 +211,9 @@ class Auto(PickledByArguments):
         kinds: dict[str, list[str]] = {}  # `nli` may occur twice, with other models or settings
         for detector in self._detectors:
             kinds.setdefault(detector.name.partition("@")[0], []).append(settings_of(detector.signature) or "")
-        made = {kind: digest(settings)[:12] for kind, settings in kinds.items()}
+        digests = {kind: digest(settings)[:12] for kind, settings in kinds.items()}
         figures = self._recorded.revision if self._recorded is not None else None
-        return signature(chooser=self.name, **made, figures=figures, threshold=self.threshold, unit="word")
+        return signature(chooser=self.name, **digests, figures=figures, threshold=self.threshold, unit="word")
 
     def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
         """Judge a batch: one prediction per sample, in order. A bad sample never raises an error."""

@@ -406,21 +406,21 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
 
     def _scored(self, sample: Sample, plan: None, result: Sequence[Prediction]) -> Prediction | NotScored:  # noqa: ARG002
         scored: list[tuple[_Loaded, Prediction]] = []
-        others: list[tuple[str, Status, str]] = []
+        unscored: list[tuple[str, Status, str]] = []
         for member, prediction in zip(self._here, result, strict=True):
             if prediction.status is not Status.SCORED:
-                others.append((member.detector.name, prediction.status, prediction.reason or ""))
+                unscored.append((member.detector.name, prediction.status, prediction.reason or ""))
             elif prediction.words is None and self._learned is None:
-                others.append((member.detector.name, Status.FAILED, _NO_WORDS))
+                unscored.append((member.detector.name, Status.FAILED, _NO_WORDS))
             else:
                 scored.append((member, prediction))
-        failed = any(status is not Status.UNSUPPORTED_LANGUAGE for _, status, _ in others)
+        failed = any(status is not Status.UNSUPPORTED_LANGUAGE for _, status, _ in unscored)
         if not scored or (failed and self._missing == "refuse"):
-            status = min((status for _, status, _ in others), key=_BY_PRIORITY.index)
-            return NotScored(status, "; ".join(f"{name}: {reason}" for name, _, reason in others))
+            status = min((status for _, status, _ in unscored), key=_BY_PRIORITY.index)
+            return NotScored(status, "; ".join(f"{name}: {reason}" for name, _, reason in unscored))
         outdated = _OUTDATED if self._learned else ()
         notes = [note for _, prediction in scored for note in prediction.notes if not note.startswith(outdated)]
-        notes += [f"ensemble:without {name} ({status})" for name, status, _ in others]
+        notes += [f"ensemble:without {name} ({status})" for name, status, _ in unscored]
         notes += [f"ensemble:without {name} (not installed)" for name in self._absent]
         return self._combined(sample, scored, notes)
 
@@ -494,7 +494,7 @@ def _check(learned: StackedMember, detector: Detector, path: str | None) -> None
         raise UsageError(
             f"The weights of {path} were learned with {learned.name} ({learned.settings}), and here it is"
             f" {detector.name} ({own}).",
-            remedy="Learn them anew with veriglot train stacking.",
+            remedy="Retrain them with veriglot train stacking.",
         )
 
 

@@ -34,7 +34,7 @@ _RULE = 1  # version of the rules for claims, premises and marks; raise it when 
 _THRESHOLD = 0.5  # that of Kang et al. for ENT: from there on, a claim is supported
 
 
-class _Judged(NamedTuple):
+class _JudgedClaim(NamedTuple):
     """A claim: ranges in the response, confidence `1 - ENT`, type of a mark, best premise, and premise of a mark."""
 
     parts: tuple[tuple[int, int], ...]
@@ -44,7 +44,7 @@ class _Judged(NamedTuple):
     against: Pointer
 
 
-def _judged(claims: Claims, support: Support) -> Iterator[_Judged]:
+def _judged(claims: Claims, support: Support) -> Iterator[_JudgedClaim]:
     """Each claim; a mark points to the premise that contradicts it most, if any, else to the most supporting one."""
     pointers = [Pointer(premise.passage, premise.start, premise.end) for premise in claims.premises]
     columns = (support.entailment, support.contradiction, support.nearest, support.opposed)
@@ -55,7 +55,7 @@ def _judged(claims: Claims, support: Support) -> Iterator[_Judged]:
         confidence = min(max(round(1.0 - entailed, DIGITS), 0.0), 1.0)
         type_ = "contradicted" if contradicted else "unverified"
         against = pointers[opposed if contradicted else nearest]
-        yield _Judged(claim.parts, confidence, type_, pointers[nearest], against)
+        yield _JudgedClaim(claim.parts, confidence, type_, pointers[nearest], against)
 
 
 class NLI(BaseDetector[tuple[ResolvedLanguage, Claims], Support]):
@@ -142,7 +142,7 @@ class NLI(BaseDetector[tuple[ResolvedLanguage, Claims], Support]):
         )
 
     def _word_list(
-        self, sample: Sample, tag: str, parts: Sequence[tuple[tuple[int, int], _Judged]]
+        self, sample: Sample, tag: str, parts: Sequence[tuple[tuple[int, int], _JudgedClaim]]
     ) -> tuple[Word, ...]:
         """Every word with its claim's confidence; supported words point to the best premise."""
         starts = [start for (start, _), _ in parts]

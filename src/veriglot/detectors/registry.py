@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import MissingExtraError, UnknownNameError, UsageError
 from veriglot.hub.registry import MissingWeightsError
-from veriglot.plugins import Entry, Registry, packaged
+from veriglot.plugins import Entry, Registry, read_package_data
 from veriglot.records import Detector
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ __all__ = ["DETECTORS", "at_strictness", "load_detector", "load_if_installed", "
 DETECTORS = Registry(
     "detector",
     "veriglot.detectors",
-    packaged(__package__, "detectors.toml", dict[str, Entry]),
+    read_package_data(__package__, "detectors.toml", dict[str, Entry]),
     renamed={"semantic": "reader"},
 )
 

@@ -62,10 +62,10 @@ class WithUnits(Record):
     @property
     def signature(self) -> str:
         """The detector's signature, and the rule for units."""
-        return f"{self.detector.signature}|{self._made}"
+        return f"{self.detector.signature}|{self._rule}"
 
     @property
-    def _made(self) -> str:
+    def _rule(self) -> str:
         return f"units:{self.level}.{SCORING_RULE}"
 
     def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
@@ -76,9 +76,9 @@ class WithUnits(Record):
         return [self._with_units(sample, prediction) for sample, prediction in zip(samples, predictions, strict=True)]
 
     def _with_units(self, sample: Sample, prediction: Prediction) -> Prediction:
-        made = f"{prediction.signature}|{self._made}" if prediction.signature else None
+        full_signature = f"{prediction.signature}|{self._rule}" if prediction.signature else None
         if prediction.status is not Status.SCORED:
-            return replace(prediction, signature=made)
+            return replace(prediction, signature=full_signature)
         units = judged_units(sample, prediction, self.level)
         notes = prediction.notes
         if units is None and self.level == "fact" and prediction.units:
@@ -88,7 +88,7 @@ class WithUnits(Record):
         elif self.level == "fact" and not has_fact_rules(prediction.language or sample.language):
             notes = (*notes, _NOTE_SENTENCES)
         words = prediction.words if self.words else None
-        return replace(prediction, units=units, words=words, notes=notes, signature=made)
+        return replace(prediction, units=units, words=words, notes=notes, signature=full_signature)
 
 
 def judged_units(sample: Sample, prediction: Prediction, level: Level) -> tuple[JudgedUnit, ...] | None:

@@ -11,7 +11,7 @@ from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.checkpoints import check_licence
 from veriglot.hub.registry import offline
 from veriglot.judging.base import DIGITS, BaseDetector, NotScored, ResolvedLanguage, check_sample, no_words, runs
-from veriglot.pipeline.companion import Answer, Companion, python_of
+from veriglot.pipeline.external import Answer, ExternalEngine, python_of
 from veriglot.records import Prediction, Sample, Span, Status, Task, Word
 from veriglot.signatures import checkpoint_revision, signature
 from veriglot.text.segmentation import word_bounds
@@ -99,10 +99,10 @@ class XComet(BaseDetector[ResolvedLanguage, Answer]):
             "offline": offline(),
         }
 
-        self._companion = Companion(interpreter, "comet", given, start_timeout=start_timeout, timeout=timeout)
-        about = self._companion.about
+        self._engine = ExternalEngine(interpreter, "comet", given, start_timeout=start_timeout, timeout=timeout)
+        about = self._engine.about
         if not about["marks"]:
-            self._companion.close()
+            self._engine.close()
             raise WeightsError(
                 f"{model!r} ({about['class']}) gives a score, and marks no errors.",
                 remedy="Use an XCOMET model, or the scorer comet.",
@@ -111,7 +111,7 @@ class XComet(BaseDetector[ResolvedLanguage, Answer]):
     @cached_property
     def signature(self) -> str:
         """Name, model, threshold, and the packages that run it, in one line."""
-        about = self._companion.about
+        about = self._engine.about
         return signature(
             detector=self.name,
             model=self._model,
@@ -120,12 +120,12 @@ class XComet(BaseDetector[ResolvedLanguage, Answer]):
             threshold="published" if self._published else self.threshold,
             unit="word",
             device=about["device"],
-            **{name.replace("-", "_"): version for name, version in self._companion.packages.items()},
+            **{name.replace("-", "_"): version for name, version in self._engine.packages.items()},
         )
 
     def close(self) -> None:
         """End the process; the next prediction starts another."""
-        self._companion.close()
+        self._engine.close()
 
     def _plan(self, sample: Sample) -> ResolvedLanguage | NotScored:
         resolved = check_sample(sample)
@@ -134,7 +134,7 @@ class XComet(BaseDetector[ResolvedLanguage, Answer]):
         return resolved
 
     def _run(self, plans: Sequence[tuple[Sample, ResolvedLanguage]]) -> Iterator[Answer | NotScored]:
-        answers = self._companion.ask([_row(sample) for sample, _ in plans])
+        answers = self._engine.ask([_row(sample) for sample, _ in plans])
         return (NotScored(Status(a.status), a.error or "") if a.value is None else a for a in answers)
 
     def _scored(self, sample: Sample, plan: ResolvedLanguage, result: Answer) -> Prediction | NotScored:

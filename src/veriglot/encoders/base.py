@@ -11,7 +11,7 @@ import numpy as np
 
 from veriglot.errors import UsageError
 from veriglot.hub.checkpoints import in_batches, pad
-from veriglot.plugins import Entry, PickledByArguments, Registry, packaged
+from veriglot.plugins import Entry, PickledByArguments, Registry, read_package_data
 from veriglot.records import Record
 from veriglot.records.languages import find_language, get_language
 from veriglot.storage.cache import LRUCache
@@ -29,7 +29,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-ENCODERS = Registry("encoder", "veriglot.encoders", packaged(__package__, "encoders.toml", dict[str, Entry]))
+ENCODERS = Registry("encoder", "veriglot.encoders", read_package_data(__package__, "encoders.toml", dict[str, Entry]))
 
 
 def load_encoder(name: str = "use-multilingual", **options: Any) -> Encoder:
@@ -56,7 +56,7 @@ _MEGABYTE = 1 << 20
 
 @cache
 def _table() -> dict[str, dict[str, tuple[str, ...]]]:
-    return packaged(__package__, "quality.json", dict[str, dict[str, tuple[str, ...]]])
+    return read_package_data(__package__, "quality.json", dict[str, dict[str, tuple[str, ...]]])
 
 
 def measured_in(encoder: str) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.checkpoints import onnx_session, pad, without_bars
 from veriglot.hub.registry import find
 from veriglot.hub.registry import folder as models_folder
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Record
 from veriglot.signatures import file_sha256, signature
 from veriglot.storage.files import whole_folder
@@ -456,7 +456,7 @@ def _tokenizer(file: E5File) -> Tokenizer:
     return tokenizer
 
 
-_MODULES = packaged(__package__, "e5.toml", dict[str, str])
+_MODULES = read_package_data(__package__, "e5.toml", dict[str, str])
 
 
 def transformers_folder(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 import msgspec
 
 from veriglot.errors import InputError, InputTypeError, UsageError
-from veriglot.plugins import Entry, Registry, packaged
+from veriglot.plugins import Entry, Registry, read_package_data
 from veriglot.records import Annotation, Evidence, Generator, Sample, Span, Task, decode_json
 from veriglot.records.languages import find_language, same_language
 from veriglot.records.taxonomy import taxonomy
@@ -48,7 +48,7 @@ __all__ = [
 
 T = TypeVar("T")
 
-_TARGETS = packaged(__package__, "formats.toml", dict[str, str])
+_TARGETS = read_package_data(__package__, "formats.toml", dict[str, str])
 FORMATS = Registry(
     "format", "veriglot.formats", {name: Entry(f"veriglot.formats.{target}") for name, target in _TARGETS.items()}
 )
@@ -97,7 +97,7 @@ class Fields:
     meta: tuple[str, ...] = ()
 
 
-FIELDS = packaged(__package__, "fields.toml", dict[str, Fields])
+FIELDS = read_package_data(__package__, "fields.toml", dict[str, Fields])
 
 
 class Format:

@@ -46,7 +46,7 @@ from veriglot.formats.labels import (
     meaning_of_1,
     normalized,
 )
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Sample, Task, sample_from
 from veriglot.storage.checkpoint import FailedRow
 
@@ -84,7 +84,7 @@ class _Table(msgspec.Struct, frozen=True):
     presets: tuple[Preset, ...]
 
 
-_TABLE = packaged(__package__, "columns.toml", _Table)
+_TABLE = read_package_data(__package__, "columns.toml", _Table)
 _PATHS = {name for known in chain(*_TABLE.names.values()) for name in known if "." in name}
 
 

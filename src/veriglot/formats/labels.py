@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
 from veriglot.formats.base import cell_text, decoded_value, is_native, present
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Annotation, Kind, Span
 from veriglot.records.taxonomy import taxonomy_with
 
@@ -33,7 +33,7 @@ _BETWEEN_WORDS = re.compile("[\0-/:-@[-`{-\u00bf\u0964\u2000-\u206f\u3000-\u303f
 EMPTY = {"", "nan", "none", "null", "n/a"}  # cells without a label or evidence
 _PARTING = "|;\n\uff1b\u061b"  # quotations in a cell: full-width and Arabic semicolons too
 _SAYS_NOTHING = re.compile(r"(true|correct|right|valid)_(label|class|answer|target)")  # the true label is any label
-_TABLE = packaged(__package__, "labels.toml", dict[str, dict[str, list[str]]])
+_TABLE = read_package_data(__package__, "labels.toml", dict[str, dict[str, list[str]]])
 
 
 # Names and keys, compared.

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from veriglot.errors import InputError
 from veriglot.formats.base import TagReport
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Span, Unit
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ M = TypeVar("M", Span, Unit)
 # The tags inside FAVA's: `<mark>` has inserted text, `<delete>` removed text.
 _EDITS = ("delete", "mark")
 
-_ALIASES = packaged(__package__, "aliases.toml", dict[str, str])
+_ALIASES = read_package_data(__package__, "aliases.toml", dict[str, str])
 _INSIDE = re.compile(r"\s*[-!]*\s*([/\\]?)\s*[-!]*([A-Za-z_]{1,30})[-!]*\s*([/\\]?)\s*")
 _FRAGMENT = re.compile(r"([/\\]?)\s*([A-Za-z]{0,24})")
 _CLOSE_ENOUGH = 0.8

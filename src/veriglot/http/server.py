@@ -27,7 +27,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from veriglot.errors import UsageError, VeriglotError
 from veriglot.http.session import checked_address
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Record
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def internal_error(status: int, code: str, message: str, log: Callable[[str], No
 
 _DISCARDED_BYTES, _DISCARD_SECONDS = 1_000_000, 1.0  # maximum of a refused body that is still read
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-_HEADERS = packaged(__package__, "headers.toml", dict[str, str])
+_HEADERS = read_package_data(__package__, "headers.toml", dict[str, str])
 
 
 @dataclass(eq=False)

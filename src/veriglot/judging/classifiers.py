@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from veriglot.errors import UsageError
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.storage.cache import LRUCache
 from veriglot.text.segmentation import sentences, word_bounds
 from veriglot.text.unicode import without_surrogates
@@ -43,7 +43,7 @@ def normalised_label(name: str) -> str:
 @cache
 def label_aliases(package: str, file: str) -> dict[str, str]:
     """Mapping from normalised label to meaning, read from a JSON file of a package that lists labels by meaning."""
-    table = packaged(package, file, dict[str, list[str]])
+    table = read_package_data(package, file, dict[str, list[str]])
     return {alias: meaning for meaning, aliases in table.items() for alias in aliases}
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.languages import base_tag
 from veriglot.text.normalization import fold, normalise, plain
 from veriglot.text.segmentation import folded_words, sentences, space_of
@@ -242,7 +242,7 @@ class Patterns:
 
 @cache
 def _wordings() -> dict[str, _Wording]:
-    return packaged(__package__, "phrases.toml", dict[str, _Wording])
+    return read_package_data(__package__, "phrases.toml", dict[str, _Wording])
 
 
 def patterns_of(language: str | None) -> Patterns | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from veriglot.judging.phrases import patterns_of
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.languages import base_tag
 from veriglot.text.normalization import fold, normalise, plain
 from veriglot.text.segmentation import space_of
@@ -161,7 +161,7 @@ class _Relations:
 @cache
 def _relations(base: str) -> _Relations | None:
     try:
-        table = packaged(__package__, f"templates/{base}.toml", dict[str, dict[str, str | list[str]]])
+        table = read_package_data(__package__, f"templates/{base}.toml", dict[str, dict[str, str | list[str]]])
     except FileNotFoundError:
         return None
     return _Relations(base, table)

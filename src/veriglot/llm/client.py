@@ -18,7 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from veriglot.errors import UnknownNameError, UsageError, VeriglotError
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.settings import Record, StrictRecord
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import Usage
@@ -74,7 +74,7 @@ class AnswerError(ModelError):
 
 _KEY_VERSION = "1"
 _EXCERPT = 200
-_BOUNDS = packaged("veriglot.llm", "bounds.toml", dict[str, tuple[int | float, int | float, bool]])
+_BOUNDS = read_package_data("veriglot.llm", "bounds.toml", dict[str, tuple[int | float, int | float, bool]])
 
 
 class Message(Record):
@@ -150,7 +150,7 @@ class _Preset(StrictRecord):
 @cache
 def presets() -> dict[str, _Preset]:
     """Every preset by its name."""
-    return packaged("veriglot.llm", "presets.json", dict[str, _Preset])
+    return read_package_data("veriglot.llm", "presets.json", dict[str, _Preset])
 
 
 def preset(name: str) -> Settings:
@@ -518,7 +518,7 @@ def ask_all(client: Client, requests: Iterable[Request], *, jobs: int = 8) -> It
         if len(pending) >= _GIVE_UP:
             raise ModelError(
                 f"{len(pending)} requests in a row got no reply; the last: {error.message}",
-                error.remedy or "See to the server, and start again: what is finished is kept.",
+                error.remedy or "Check the server, and start again: what is finished is kept.",
                 retryable=True,
                 fatal=True,
                 status=error.status,

@@ -10,7 +10,7 @@ import msgspec
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.http.session import HttpError, Session
 from veriglot.llm.client import Client, ModelError, Reply, Request, Token
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.settings import StrictRecord
 from veriglot.signatures import digest, signature
 
@@ -83,8 +83,8 @@ def _logprobs(given: Any) -> tuple[Token, ...] | None:
             for token in given["content"]
         )
     if given.get("tokens") is not None:
-        others = given.get("top_logprobs") or [None] * len(given["tokens"])
-        rows = zip(given["tokens"], given["token_logprobs"], others, strict=True)
+        alternatives = given.get("top_logprobs") or [None] * len(given["tokens"])
+        rows = zip(given["tokens"], given["token_logprobs"], alternatives, strict=True)
         return tuple(Token(_whole(text), value, _alternatives(other)) for text, value, other in rows)
     return None
 
@@ -241,7 +241,7 @@ class OpenAI(Client):
 
 @cache
 def _servers() -> dict[str, _Server]:
-    return packaged("veriglot.llm", "servers.json", dict[str, _Server])
+    return read_package_data("veriglot.llm", "servers.json", dict[str, _Server])
 
 
 def _server(name: str) -> _Server:

@@ -15,14 +15,14 @@ import msgspec
 
 from veriglot.errors import UsageError, VeriglotError
 from veriglot.llm.client import Client, ModelError, Reply, Request
-from veriglot.plugins import Entry, Registry, packaged
+from veriglot.plugins import Entry, Registry, read_package_data
 from veriglot.storage.cache import Cache
 from veriglot.storage.checkpoint import Usage
 from veriglot.storage.files import Lock
 
 __all__ = ["CLIENTS", "Limits", "connect", "spent_in"]
 
-CLIENTS = Registry("client", "veriglot.llm", packaged(__package__, "clients.toml", dict[str, Entry]))
+CLIENTS = Registry("client", "veriglot.llm", read_package_data(__package__, "clients.toml", dict[str, Entry]))
 
 
 def connect(name: str, *, cache: str | Path | None = None, limits: Limits | None = None, **options: Any) -> Client:

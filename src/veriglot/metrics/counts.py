@@ -25,7 +25,7 @@ from veriglot.metrics.spans import (
     sentence_scores,
     unit_probabilities,
 )
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.settings import Record
 from veriglot.signatures import digest
 
@@ -45,7 +45,7 @@ __all__ = ["Builder", "Counts", "CountsFile", "Coverage", "Histogram", "JudgedRe
 
 
 # Name of a block to its columns. `_widths` adds `types`, which has four columns for each type.
-BLOCKS = packaged(__package__, "blocks.toml", dict[str, tuple[str, ...]])
+BLOCKS = read_package_data(__package__, "blocks.toml", dict[str, tuple[str, ...]])
 SUPPORT = BLOCKS["support"]
 HISTOGRAMS = ("unit", "fact", "sentence", "response")
 

@@ -33,7 +33,7 @@ from veriglot.metrics.estimate import (
     number,
 )
 from veriglot.metrics.scores import BINS, COUNT_SCORES, Ranked, ReliabilityBin, bin_of, ratio, reliability
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Direction, Record
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Measure(Record):
 _NO_TYPES = "the types of the data and of the detector cannot be compared, or nothing typed was marked"
 _NO_CONFIDENCES = "the predictions carry no confidences"
 _ONE_CLASS = "the confidences are missing, or the reference marks nothing or everything"
-_TEXTS = packaged(__package__, "measures.toml", dict[str, dict[str, str]])
+_TEXTS = read_package_data(__package__, "measures.toml", dict[str, dict[str, str]])
 _WHY = _TEXTS["marks"]
 
 

@@ -139,7 +139,7 @@ class Description(Record):
     Attributes:
         name, taxonomy, threshold, signature: as in `records.Detector`; "" and 1.0 for a scorer.
         kind: detector or scorer.
-        offers: descriptions of its parts, if it combines several; see `server.batches`.
+        detectors: descriptions of its parts, if it combines several; see `server.batches`.
     """
 
     name: str
@@ -147,14 +147,16 @@ class Description(Record):
     threshold: float
     signature: str
     kind: Literal["detector", "scorer"] = "detector"
-    offers: tuple[Any, ...] = ()
+    detectors: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, maker: Detector | Scorer) -> Description:
         """Describe a detector or a scorer."""
         if _is_scorer(maker):
             return cls(maker.name, "", 1.0, maker.signature, "scorer")
-        return cls(maker.name, maker.taxonomy, maker.threshold, maker.signature, offers=getattr(maker, "offers", ()))
+        return cls(
+            maker.name, maker.taxonomy, maker.threshold, maker.signature, detectors=getattr(maker, "detectors", ())
+        )
 
 
 def _is_scorer(maker: Detector | Scorer) -> TypeIs[Scorer]:
@@ -377,11 +379,11 @@ class Service:
             VeriglotError: processes die while they load the detector.
         """
         begun: list[_Batch[Any]] = []
-        more = True
-        while (more or begun) and not self._stops:
-            while more and self._hungry:
+        unfinished = True
+        while (unfinished or begun) and not self._stops:
+            while unfinished and self._hungry:
                 samples = take(self._idle)
-                more = samples is not None
+                unfinished = samples is not None
                 if not samples:
                     break
                 batch = _Batch[Any]()
@@ -389,7 +391,7 @@ class Service:
                     batch.add(sample)
                 begun.append(batch)
                 self._submit(batch)
-            if more or begun:
+            if unfinished or begun:
                 self._wait()
             for batch in begun:
                 if None not in batch.predictions:
@@ -404,18 +406,18 @@ class Service:
         `most` limits the batches that were read and not yet returned, including those that wait for an earlier one.
         """
         begun = deque[_Batch[Any]]()
-        more = True
-        while more or begun:
-            while more and self._hungry and len(begun) < most and (not begun or ready()):
+        unfinished = True
+        while unfinished or begun:
+            while unfinished and self._hungry and len(begun) < most and (not begun or ready()):
                 batch = next(queue, None)
                 if batch is None:
-                    more = False
+                    unfinished = False
                     break
                 begun.append(batch)
                 self._submit(batch)
             while begun and None not in begun[0].predictions:
                 yield from begun.popleft().answered()
-            if begun or (more and not self._hungry):
+            if begun or (unfinished and not self._hungry):
                 self._wait()
 
     def close(self) -> None:
@@ -442,12 +444,12 @@ class Service:
         self._hand_out()
 
     def _start(self) -> _Worker:
-        ours, worker_end = self._context.Pipe()
+        own_end, worker_end = self._context.Pipe()
         process = self._context.Process(target=_serve, args=(worker_end, self._recipe), daemon=True)
         with _defer_interrupt():
             process.start()
         worker_end.close()  # so that the pipe closes when the worker ends
-        return _Worker(process, ours)
+        return _Worker(process, own_end)
 
     def _hand_out(self) -> None:
         for worker in list(self._workers):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress, TaskID
 
-__all__ = ["Bar", "Watch", "say"]
+__all__ = ["ProgressBar", "ProgressReporter", "say"]
 
 
 def say(text: str) -> None:
@@ -25,7 +25,7 @@ _EVERY = 30.0  # seconds between lines if there is no bar
 _PATIENCE = 1.0  # seconds; shorter work shows no bar, and does not import rich
 
 
-class Bar:
+class ProgressBar:
     """A progress bar that appears only for long work; a line every 30 s if standard error is not a terminal.
 
     Args:
@@ -60,7 +60,7 @@ class Bar:
         self._bar: Progress | None = None
         self._task: TaskID | None = None
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> ProgressBar:
         if self._lines:
             Thread(target=self._tell, daemon=True).start()  # a single row may take minutes
         return self
@@ -70,7 +70,7 @@ class Bar:
         if self._bar is not None:
             self._bar.stop()
         if kind is KeyboardInterrupt and self._hint:
-            say("Interrupted. What is done is kept: the same command goes on from there.")
+            say("Interrupted. Rerun the command to resume.")
 
     def advance(self, rows: int = 1) -> None:
         """Count finished rows."""
@@ -121,7 +121,7 @@ class Bar:
         self._bar.start()
 
 
-class Watch:
+class ProgressReporter:
     """Shows the progress of long work: a bar for each step, and messages.
 
     Args:
@@ -132,9 +132,9 @@ class Watch:
     def __init__(self, *, shown: bool = False, resumes: bool = False) -> None:
         self._shown = shown
         self._resumes = resumes
-        self._bar = Bar(shown=shown, total=lambda: None, resumes=resumes)
+        self._bar = ProgressBar(shown=shown, total=lambda: None, resumes=resumes)
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> ProgressReporter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -145,7 +145,7 @@ class Watch:
         self._bar.__exit__()
         if self._shown and sys.stderr.isatty():
             say(step)
-        self._bar = Bar(shown=self._shown, total=lambda: total, resumes=self._resumes, step=step).__enter__()
+        self._bar = ProgressBar(shown=self._shown, total=lambda: total, resumes=self._resumes, step=step).__enter__()
 
     def advance(self) -> None:
         """Count one finished row of the step."""

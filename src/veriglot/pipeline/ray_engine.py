@@ -458,15 +458,15 @@ class Cluster:
         """The tasks in order, each when it is done; at most `most` are started and not yet returned."""
         begun = deque[_Task]()
         fault: Exception | None = None
-        more = True
-        while more or begun:
-            while more and self._hungry and len(begun) < most:
+        unfinished = True
+        while unfinished or begun:
+            while unfinished and self._hungry and len(begun) < most:
                 try:
                     task = next(tasks, None)
                 except VeriglotError as error:
                     task, fault = None, error
                 if task is None:
-                    more = False
+                    unfinished = False
                     break
                 begun.append(task)
                 if not task.done:
@@ -474,7 +474,7 @@ class Cluster:
                     self._hand_out()
             while begun and begun[0].done:
                 yield begun.popleft()
-            if not begun and (not more or self._hungry):
+            if not begun and (not unfinished or self._hungry):
                 continue
             for share, answer, number in self._listen():
                 self.cpu_seconds += answer.seconds

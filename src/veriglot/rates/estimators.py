@@ -557,7 +557,7 @@ _MAX_SHIFT = 0.25
 _TAIL = 0.025
 
 
-_ENOUGH = f"an interval that holds takes {FEWEST_CLUSTERS}"
+_ENOUGH = f"a reliable interval needs {FEWEST_CLUSTERS}"
 
 
 def profile_findings(rates: DetectorRates) -> list[str]:
@@ -598,10 +598,10 @@ def range_findings(value: float, draws: Array) -> list[str]:
         return []
     if value < 0 and np.quantile(defined, 1 - _TAIL) < 0:
         return ["fewer units were marked than the false alarms of the profile alone would give:"
-                " the detector behaves otherwise here than where it was measured"]  # fmt: skip
+                " the detector behaves differently here than where it was measured"]  # fmt: skip
     if value > 1 and np.quantile(defined, _TAIL) > 1:
         return ["more units were marked than the detector would mark if all were unsupported:"
-                " it behaves otherwise here than where it was measured"]  # fmt: skip
+                " it behaves differently here than where it was measured"]  # fmt: skip
     return []
 
 
@@ -609,8 +609,8 @@ def drift_findings(size: float, reach: float) -> list[str]:
     """A drift too large for a valid interval, or that moves the rate by `reach` in either direction."""
     if size <= _MAX_DRIFT and reach <= _MAX_SHIFT:
         return []
-    return ["the confidences are distributed unlike the profile's: the detector errs otherwise here, which may move the"
-            f" rate by {100 * min(reach, 1.0):.0f} points to either side"]  # fmt: skip
+    return ["the confidences are distributed unlike the profile's: the detector errs differently here, which may move"
+            f" the rate by {100 * min(reach, 1.0):.0f} points to either side"]  # fmt: skip
 
 
 def coverage_findings(coverage: float) -> list[str]:
@@ -772,7 +772,7 @@ ESTIMATORS: dict[Estimator, _Method] = {
     Estimator.PPI: _Method(
         _prediction_powered,
         "marked share, rectified by labels from this study",
-        "`ppi` is the marked share of all responses, put right by the labels of some of them"
+        "`ppi` is the marked share of all responses, corrected by the labels of some of them"
         " (prediction-powered inference).",
         needs_labels=True,
     ),

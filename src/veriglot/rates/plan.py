@@ -126,10 +126,10 @@ def _checked(
         raise UsageError(f"A half-width is a share between 0 and 1, not {half_width}.", "Give one such as 0.01.")
     if wanted not in _PLANNED:
         raise UsageError(
-            f"There is no plan for the estimator {wanted}.", "Plan for label-shift: em is about as sure, or surer."
+            f"There is no plan for the estimator {wanted}.", "Plan for label-shift: em is about as precise, or more so."
         )
     if wanted is Estimator.PPI and (labels is None or not len(labels.response)):
-        raise UsageError("A plan for ppi needs labels of some responses.", "Label some ten of them first.")
+        raise UsageError("A plan for ppi needs labels of some responses.", "Label about ten of them first.")
     if ESTIMATORS[wanted].needs_profile and profile is None:
         raise UsageError(f"A plan for {wanted} needs an error profile.", "Give one, or plan for ppi.")
     return wanted
@@ -217,16 +217,16 @@ class _Rectified(Record):
         assert labels is not None
         chosen = pilot.select(labels.response)
         gold = Share.of(Tallies(labels.unsupported, chosen.units, chosen.cluster), every_cluster=True)
-        marked, whole = Share.of(chosen, every_cluster=True), Share.of(pilot, every_cluster=True)
-        if gold is None or marked is None or whole is None or gold.clusters < 2 or not gold.influences.any():
+        marked, pilot_share = Share.of(chosen, every_cluster=True), Share.of(pilot, every_cluster=True)
+        if gold is None or marked is None or pilot_share is None or gold.clusters < 2 or not gold.influences.any():
             return None
         k, scale = gold.clusters, gold.clusters**2 / (gold.clusters - 1)
         return cls(
-            k, whole.clusters,
+            k, pilot_share.clusters,
             scale * float((gold.influences**2).sum()),
             scale * float((marked.influences**2).sum()),
             scale * float((gold.influences * marked.influences).sum()),
-            whole.error**2 * whole.clusters,
+            pilot_share.error**2 * pilot_share.clusters,
         )  # fmt: skip
 
     def half_width(self, labelled: float, clusters: float, confidence: float) -> float:

@@ -697,7 +697,7 @@ _PARTS: dict[type[msgspec.Struct], dict[str, type[msgspec.Struct]]] = {
     Annotation: {"spans": Span, "units": Unit},
 }
 _MISSING = re.compile(r"missing required field `([^`]*)`")
-_NAMED_PLACE = re.compile(r" at `([^`]*)`")
+_PATH_IN_DETAIL = re.compile(r" at `([^`]*)`")
 _WRONG_KIND = re.compile(r"^Expected `([^`]*)`, got `([^`]*)`$")
 _KINDS = {
     "array": "a list",
@@ -756,7 +756,7 @@ def from_mapping(data: Any, type_: type[T]) -> T:
         field = path.removesuffix("`").removeprefix(".")
         if missing := _MISSING.search(detail):
             field, detail = f"{field}.{missing[1]}" if field else missing[1], "it is missing"
-        if named := _NAMED_PLACE.search(detail):  # a check over several fields names its own path
+        if named := _PATH_IN_DETAIL.search(detail):  # a check over several fields names its own path
             field, detail = named[1], detail.replace(named[0], "")
         if wrong := _WRONG_KIND.match(detail):  # in JSON's terms; `str | null` has more than one
             wanted, got = (" or ".join(_KINDS.get(name, name) for name in text.split(" | ")) for text in wrong.groups())

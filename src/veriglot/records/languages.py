@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from veriglot.errors import UnknownNameError
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 
 __all__ = [
     "UNDETERMINED",
@@ -36,8 +36,10 @@ UNDETERMINED = "und"
 
 _TAG = re.compile(r"[a-z]{2,3}(-[a-z0-9]{1,8})*")
 _RIGHT_TO_LEFT = frozenset({"Arab", "Hebr", "Thaa", "Syrc", "Nkoo", "Adlm", "Rohg"})
-_CONFUSABLE = packaged(__package__, "neighbours.json", list[set[str]])  # languages that identification confuses
-_INCLUDES = packaged(__package__, "scripts.toml", dict[str, tuple[str, ...]])
+_CONFUSABLE = read_package_data(
+    __package__, "neighbours.json", list[set[str]]
+)  # languages that identification confuses
+_INCLUDES = read_package_data(__package__, "scripts.toml", dict[str, tuple[str, ...]])
 
 
 class Language(msgspec.Struct, frozen=True):
@@ -81,7 +83,7 @@ class Language(msgspec.Struct, frozen=True):
 @cache
 def languages() -> dict[str, Language]:
     """Every language by tag, sorted by tag."""
-    return {entry.tag: entry for entry in packaged(__package__, "languages.json", list[Language])}
+    return {entry.tag: entry for entry in read_package_data(__package__, "languages.json", list[Language])}
 
 
 @cache
@@ -197,7 +199,7 @@ def translation_codes() -> dict[str, dict[str, str]]:
     `nllb` uses the codes of FLORES-200, as SONAR does. A language in a script that a family does not support has no
     code: `sr-Latn`.
     """
-    table = packaged(__package__, "translation_codes.json", _TranslationCodes)
+    table = read_package_data(__package__, "translation_codes.json", _TranslationCodes)
     known = frozenset(code for line in table.flores200 for code in line.split())
     flores = dict(table.flores200_named)
     for tag in languages():

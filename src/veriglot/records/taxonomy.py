@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -73,13 +73,13 @@ class _Mapping(msgspec.Struct, frozen=True):
 
 @cache
 def _mappings() -> list[_Mapping]:
-    return packaged(__package__, "taxonomy_mappings.json", list[_Mapping])
+    return read_package_data(__package__, "taxonomy_mappings.json", list[_Mapping])
 
 
 @cache
 def taxonomies() -> dict[str, Taxonomy]:
     """Every taxonomy by name."""
-    table = packaged(__package__, "taxonomies.json", dict[str, Taxonomy])
+    table = read_package_data(__package__, "taxonomies.json", dict[str, Taxonomy])
     return {name: msgspec.structs.replace(entry, name=name) for name, entry in table.items()}
 
 

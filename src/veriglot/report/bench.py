@@ -12,7 +12,7 @@ from veriglot.bench.leaderboard import winner
 from veriglot.errors import UnknownNameError
 from veriglot.metrics.estimate import MEAN, too_few
 from veriglot.metrics.measures import TYPES
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.languages import language_name
 from veriglot.report.bench_findings import FEW, SEEN, few_texts, findings, reading, tuning_share
 from veriglot.report.bench_tables import ALL, Board, Row, View, bench_tables
@@ -182,7 +182,7 @@ def _incomplete_table(view: View, board: Board) -> Table:
             if standing is not None and (other in first or not first):
                 turned = pair if sign > 0 else _reversed(pair)
                 rows.append((name, standing.left_out or "", other, *_tested(turned)))
-    title = "Without a rank for what they left out; differences on the rows that both judged"
+    title = "Without a rank, as rows were left out; differences on the rows that both judged"
     return Table(title, ("system", "left out", "against", *_TESTED), rows)
 
 
@@ -305,7 +305,7 @@ def _answer_tables(view: View) -> list[Table]:
     ]
 
 
-_SHOWN_STATISTICS = packaged(__package__, "statistics.toml", dict[str, str])
+_SHOWN_STATISTICS = read_package_data(__package__, "statistics.toml", dict[str, str])
 
 
 def _statistics_table(view: View) -> Table:
@@ -429,8 +429,8 @@ def _type_summary(confusion: BenchConfusion) -> str:
     right = sum(row[index] for index, row in enumerate(confusion.counts))
     whole = sum(map(sum, confusion.counts))
     share = f" ({100 * right / whole:.1f}%)" if whole else ""
-    left_out = f", {confusion.left_out:,} left out for want of one type" if confusion.left_out else ""
-    words = f"{right:,} of {whole:,} are called what they are{share}{left_out}"
+    left_out = f", {confusion.left_out:,} left out, not being of exactly one type" if confusion.left_out else ""
+    words = f"{right:,} of {whole:,} have the right type{share}{left_out}"
     return f"{words}; {confusion.reason}." if confusion.reason else f"{words}."
 
 
@@ -444,9 +444,9 @@ _LONGEST_SHOWN = 400  # maximum code points of a text
 def _error_parts(view: View) -> Iterator[Part]:
     """The errors of each system on each data set, the most confident first."""
     yield (
-        "What each system took for what it is not: at the threshold tuned on dev, or by its verdict where it gives no"
-        f" more. The surest errors come first. The page shows {_ERRORS_SHOWN} of each kind in each language, shortened;"
-        " the table as CSV has all that are listed."
+        "Items that each system judged wrongly: at the threshold tuned on dev, or by its verdict if it gives no"
+        f" score. The surest errors come first. The page shows {_ERRORS_SHOWN} of each kind in each language,"
+        " shortened; the table as CSV has all that are listed."
     )
     cells: dict[str, list[BenchError]] = {}
     for error in view.results.errors:
@@ -488,28 +488,28 @@ def _figures(view: View, *, markup: bool) -> Iterator[Section]:
         intro = "How much a system marks, and how high its numbers are. Neither says whether it is right."
         yield Section("unlabelled", "Without labels", "No labels", (intro, *_answer_tables(view)), ("answers",))
     if results.confusions:
-        title = "Which types are taken for which"
+        title = "Confusion of types"
         yield Section("types", title, "Types", list(_type_parts(view)), ("type_accuracy", "type_confusions"))
     if results.errors:
         title = "False alarms and missed hallucinations"
         yield Section("errors", title, "Errors", list(_error_parts(view)), ("errors",))
     if results.correlations:
         intro = (
-            "How the numbers of two systems go together on the same items, greater being worse in both, and how far"
-            " their verdicts agree beyond chance (kappa); the mean over languages of data sets. Scorers that are in"
-            " the bench as 'pairwise:' too are held against themselves, by language. Dark grounds are strong relations"
-            " of either sign."
+            "Correlations of two systems' numbers on the same items (greater is worse in both), and agreement of their"
+            " verdicts beyond chance (kappa); means over languages of data sets. Scorers that are in the bench as"
+            " 'pairwise:' too are compared with themselves, by language. Dark grounds are strong relations of either"
+            " sign."
         )
         levels = {matrix.level for matrix in results.correlations}
         related: list[Part] = [intro, *_correlation_tables(view, levels), *_pairwise_tables(view)]
         scopes = dict.fromkeys(matrix.scope for matrix in results.correlations if matrix.scope != ALL)
         related += [Fold(f"In the group {scope}", _correlation_tables(view, levels, scope)) for scope in scopes]
         saved = ("correlations", "pairwise")
-        yield Section("correlations", "How systems go together", "Correlations", related, saved)
+        yield Section("correlations", "Correlations of systems", "Correlations", related, saved)
     if results.comparisons:
         intro = (
             "Both systems are measured on the items that both scored, under the same resamples. Systems that were"
-            " trained on the data are compared too: mind the mark in the leaderboards."
+            " trained on the data are compared too: see the mark in the leaderboards."
         )
         parts = (intro, _comparison_table(view))
         yield Section("comparisons", "Against the baseline", "Baseline", parts, ("comparisons",))
@@ -568,7 +568,7 @@ def write_bench(results: BenchResults, path: str | Path) -> None:
     tuned = ", thresholds tuned on dev" if any(figure.at == "tuned" for figure in results.figures) else ""
     subtitle = (
         f"{count(len(results.systems), 'system')} on {count(len(results.data), 'data set')}",
-        f"ranked by {ranked}{tuned}" if view.levels else "no labels: nobody is ranked",
+        f"ranked by {ranked}{tuned}" if view.levels else "no labels, so no ranking",
         f"95% intervals over {results.resamples:,} resamples of texts",
         f"Veriglot {results.version}",
     )
@@ -614,13 +614,13 @@ def _latex_board(view: View, board: Board) -> str:
         rate = row.win.rate if row.win is not None else None
         cells = (_figure_cell(row.cells[name]) for name in names)
         rows.append((row.system.name, row.rank or "–", *cells, mean, "–" if rate is None else f"{100 * rate:.0f}"))
-    caption = "Under each value stands its 95% interval over texts."
+    caption = "Under each value is its 95% interval over texts."
     if board.ranked:
         caption += (
             f" Ranks are those that tests of all pairs ({_corrected_by(view.results)}) cannot exclude; bold: first."
         )
     if board.incomplete:
-        caption += " Systems without a rank left rows out."
+        caption += " Systems that left rows out have no rank."
     caption = " ".join([caption, *few_texts(rows)])
     if any(figure is not None and figure.seen for row in board.rows for figure in row.cells.values()):
         caption += f" {SEEN}: the system was trained on the data, which is in no mean and win."

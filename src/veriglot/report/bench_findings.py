@@ -42,15 +42,15 @@ def _headline(view: View, board: Board) -> str:
     counted = [row for row in board.rows if row.mean is not None]
     if not counted:
         data_names = ", ".join(data.name for data in board.data if data.seen)
-        return f"{level}: nobody leads: a system was trained on all data that has figures ({data_names})."
+        return f"{level}: no system leads: one was trained on all data with figures ({data_names})."
     if len(counted) == 1:
         return f"{level}: only {counted[0].system.name} has figures that count, {board.measure} {_mean(counted[0])}."
     if not ranked and not board.incomplete:
-        return f"{level}: nobody is ranked: these results hold no tests of all pairs. Rerun the bench to make them."
+        return f"{level}: no ranking: these results have no tests of all pairs. Rerun the bench to make them."
     if not ranked:
-        return f"{level}: nobody is ranked: every system left out rows that another judged."
+        return f"{level}: no ranking: every system left out rows that another judged."
     apart = _and_list([row.system.name for row in board.incomplete])
-    left_out = f"; without a rank, having left rows out: {apart}" if apart else ""
+    left_out = f"; without a rank, as rows were left out: {apart}" if apart else ""
     if len(ranked) == 1:
         return f"{level}: only {ranked[0].system.name} has a rank, {board.measure} {_mean(ranked[0])}{left_out}."
     first = [row for row in ranked if row.standing is not None and row.standing.best == 1]
@@ -67,7 +67,7 @@ def _leaders(view: View, board: Board, first: list[Row]) -> str:
     if not any(map(winner, tests)):
         texts = min(pair.clusters for pair in tests)
         why = f" (on {texts:,} texts, and under {RELIABLE_TEXTS} no test counts)" if texts < RELIABLE_TEXTS else ""
-        return f"nobody leads by {board.measure}: the tests tell none of the {len(ranked)} systems apart{why}"
+        return f"no system leads by {board.measure}: the tests do not tell the {len(ranked)} systems apart{why}"
     own = [pair for pair in tests if top in {pair.system, pair.baseline}]
     if len(first) == 1 and all(winner(pair) == top for pair in own):
         rest = ranked - {top}
@@ -120,8 +120,8 @@ def few_texts(shown: object) -> list[str]:
 
 _RANKED = (
     "Thresholds are tuned on the dev part of each data set for each system and measure (precision and recall take that"
-    " of F1), and never on the test part that figures stand on.",
-    "Systems with a rank stand first, the best mean above. Ranks such as 1–3 are those that tests of all pairs,"
+    " of F1), and never on the test part, which gives the figures.",
+    "Systems with a rank come first, the best mean on top. Ranks such as 1–3 are those that tests of all pairs,"
     f" corrected for their number, cannot exclude; under {RELIABLE_TEXTS} texts no test counts. A system that left out"
     " rows that another judged has no rank, and is compared on the rows that both judged.",
     "A win or tie is a language of a data set in which no system has more, at two decimals. A dash is a figure that is"
@@ -142,17 +142,17 @@ def reading(view: View) -> list[str]:
     ]
     if results.answers:
         words.append(
-            "Of data without labels it is shown how much a system marks and how high its numbers are. Who marks more,"
-            " or agrees with more of the others, is not better by that: without labels nobody is ranked."
+            "For data without labels, the page shows how much a system marks and how high its numbers are. A system"
+            " that marks more, or agrees with more others, is not better for it: without labels there is no ranking."
         )
     if any(figure.seen for figure in results.figures):
         words.append(
             f"{SEEN} marks figures on data that the system was trained on. Such data is in no mean over data sets and"
-            " in no win rate, of whatever system."
+            " in no win rate, for any system."
         )
     if any(cell.coverage < 1.0 for cell in results.cells if cell.status == "partial"):
         words.append(
-            "Where a system scored only a part of the samples, its figures stand on that part: see the coverage, and"
+            "Where a system scored only a part of the samples, its figures are of that part: see the coverage, and"
             " the comparisons, which take the samples that both scored."
         )
     return [*words, *results.notes]
@@ -163,7 +163,7 @@ def findings(view: View) -> list[str]:
     bare = [each.name for each in view.results.data if not each.labelled]
     sentences = []
     if bare:
-        sentences.append(f"Without labels, so that nobody is ranked by it: {', '.join(bare)}.")
+        sentences.append(f"Without labels, and so without a ranking: {', '.join(bare)}.")
     for level in view.levels:
         board = view.board(level)
         if not board.rows:

@@ -8,7 +8,7 @@ from veriglot.bench.figures import WITH_PAIRWISE
 from veriglot.bench.leaderboard import LESS_IS_BETTER
 from veriglot.metrics.estimate import MEAN
 from veriglot.metrics.measures import AT_THRESHOLD, ITEM_MEASURES, SPAN_MEASURES, TYPES
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.report.tables import Table, Value
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def _group(row: Row) -> int:
 # For programs: every table as rows of plain values.
 
 
-_FIELDS = packaged(__package__, "bench_tables.toml", dict[str, dict[str, str]])
+_FIELDS = read_package_data(__package__, "bench_tables.toml", dict[str, dict[str, str]])
 
 
 def bench_tables(results: BenchResults) -> dict[str, Table]:
@@ -231,7 +231,7 @@ def bench_tables(results: BenchResults) -> dict[str, Table]:
         "wins": Table(wins.title, (*wins.columns, "texts"), texts),
         "correlations": _correlations(view),
         "pairwise": Table.of(
-            "How scorers go with themselves, pairwise: Pearson's correlation",
+            "Pearson's correlation of scorers with themselves, pairwise",
             view.pairwise,
             "system data level language value low high p items clusters reason",
             "system data level language r low high p items texts reason",
@@ -298,7 +298,7 @@ def _correlations(view: View) -> Table:
         for column, second in enumerate(c.systems)
         if column > row
     ]
-    return Table.named("How systems' numbers go together", "level scope first second r cells largest_p method", rows)
+    return Table.named("Correlations of systems' numbers", "level scope first second r cells largest_p method", rows)
 
 
 def _types(view: View) -> Table:
@@ -314,7 +314,7 @@ def _types(view: View) -> Table:
             ]
         first, last = (c.system, c.data, c.language, c.of, c.taxonomy), (c.left_out, c.seen, c.reason, c.signature)
         rows += [(*first, *cell, *last) for cell in cells]
-    return Table.named("Which types are taken for which", columns, rows)
+    return Table.named("Confusion of types", columns, rows)
 
 
 def _coverage(view: View) -> Table:
@@ -325,7 +325,7 @@ def _coverage(view: View) -> Table:
         for tag, counts in c.statuses.items()
     ]
     columns = ("system", "data", "level", "language", *statuses)
-    return Table("What became of the test samples, by language", columns, rows)
+    return Table("Outcomes of the test samples, by language", columns, rows)
 
 
 def _data(view: View) -> Table:

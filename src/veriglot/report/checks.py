@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from veriglot.datasets.checks.findings import Finding, LabelSet, checks
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.languages import language_name
 from veriglot.report.pages import Fold, Part, Section, macro, markdown_report, write_report
 from veriglot.report.tables import Table
@@ -165,7 +165,7 @@ class _View:
         heads = ("file", "and", "passages in both", "of the smaller", "different languages")
         yield "shared", Table("Files with references in common", heads, rows)
         rows = [(leak.left, leak.stays, checks()[leak.check].title, f"{leak.rows:,}") for leak in self.report.leaks]
-        yield "leaks", Table("Leaks between splits", ("rows of", "that stand in", "how", "rows"), rows)
+        yield "leaks", Table("Leaks between splits", ("rows of", "that are in", "how", "rows"), rows)
         rows = [
             (
                 self.file(file.path), file.format, file.split or "–",
@@ -211,7 +211,7 @@ def _listed(counts: Mapping[str, int]) -> str:
     return shortened(shown, 12, "; " if any("," in name for name in counts) else ", ")
 
 
-_SHORT = packaged(__package__, "checks.toml", dict[str, str])
+_SHORT = read_package_data(__package__, "checks.toml", dict[str, str])
 
 
 def _sections(view: _View, grids: dict[str, Table]) -> Iterator[Section]:

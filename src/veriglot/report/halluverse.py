@@ -50,10 +50,10 @@ def write_set(summary: Summary, name: str, path: str | Path) -> None:
         if diversity.births.spans
     ]
     sections = [
-        Section("findings", "What came of it", "Yield", (yields,), ("yield", "words")),
+        Section("findings", "Results", "Yield", (yields,), ("yield", "words")),
         Section("pairs", "Some pairs", "Pairs", (_html("pairs", summary.examples),)),
         Section(
-            "diversity", "Whom the pairs are about", "People",
+            "diversity", "People of the pairs", "People",
             (_html("diversity", summary.unknown, tables["diversity"]),), ("diversity",),
         ),
         *_spread_sections(summary, tables),

@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import cache
 from zlib import crc32
 
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.settings import Record
 
 __all__ = ["UNTYPED", "palette", "slot_of"]
@@ -50,7 +50,7 @@ class _Palette(Record):
 @cache
 def palette() -> _Palette:
     """The built-in palette."""
-    return packaged(__package__, "palette.json", _Palette)
+    return read_package_data(__package__, "palette.json", _Palette)
 
 
 def slot_of(type_: str | None) -> str:

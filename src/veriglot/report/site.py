@@ -152,7 +152,7 @@ def _overview(boards: Sequence[Board]) -> Section:
     parts: list[Part] = [
         _html("filter"),
         Table("Boards", ("board", "what its tests show", "kind", "of", "on"), rows, look=_BOARD),
-        "Boards are not added up: studies differ in questions, detectors and units, benches in data. Each says how its"
+        "Boards are not combined: studies differ in questions, detectors and units, benches in data. Each says how its"
         " figures were made.",
         _html("downloads", "", ("leaderboards.csv", "leaderboards.json")),
     ]

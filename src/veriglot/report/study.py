@@ -490,7 +490,7 @@ def _tables(view: View) -> Iterator[tuple[str, Table]]:
     title = "Differences between models, first minus second"
     fields = "first second language difference low high p p_adjusted effect paired queries method"
     yield "comparisons", Table.of(title, results.comparisons, fields)
-    title = "Relations of rates with other things"
+    title = "Relations of rates with other quantities"
     yield "correlations", Table.of(title, results.correlations, "name of r low high p points method")
     title = "Marked units by type, as the first detector marked them (raw counts)"
     types = [(c.model, c.language, *item, results.unit) for c in cells for item in sorted(c.types.items())]
@@ -502,7 +502,7 @@ def _tables(view: View) -> Iterator[tuple[str, Table]]:
         for n in (c.coverage,)
     ]
     heads = ("model", "language", "planned", "answered", "failed", *statuses)
-    yield "coverage", Table("What became of the responses", heads, coverage)
+    yield "coverage", Table("Outcomes of the responses", heads, coverage)
     shares = "detectable most_frequent_language right_language refused repetitive truncated empty"
     fields = " ".join(f"quality.{name}" for name in f"words sentences {shares}".split())
     columns = f"model language mean_words mean_sentences {shares}"
@@ -520,7 +520,7 @@ def _tables(view: View) -> Iterator[tuple[str, Table]]:
         for model in results.models
     ]
     heads = ("model", "family", "parameters_billions", "declared_languages", *keys)
-    yield "settings", Table("The models and what they were asked with", heads, settings)
+    yield "settings", Table("The models and their settings", heads, settings)
     title = "Marks of the examples; offsets are code points, half-open"
     marks = [
         (
@@ -637,7 +637,7 @@ def _latex_caption(view: View) -> str:
         f" detected by {', '.join(view.results.detectors) or 'an unnamed detector'}. Means are unweighted, of"
         " reliable rates."
     )
-    doubt = " Unreliable: the data do not support a rate; in parentheses stands what the estimator gave."
+    doubt = " Unreliable: the data do not support a rate; what the estimator gave is in parentheses."
     return text + doubt * bool(view.unreliable)
 
 

@@ -202,7 +202,7 @@ def _correction(view: View) -> Section | None:
     ]
     table = Table("Every estimate", ("Model", "Language", *names), rows)
     points = list(_against_raw(view))
-    points = points if len(points) >= _ONE_PLOT and _differ(point.x for point in points) else []
+    points = points if len(points) >= _MIN_POINTS and _differ(point.x for point in points) else []
     axis = Axis.of([value for point in points if not point.doubtful for value in (point.x, point.y)])
     body = _html("correction", view, names, _SHAPE_OF, _estimator_chart(view, names), points, axis, table)
     return Section("correction", "Raw beside corrected", "Raw and corrected", (body,), ("rates",))
@@ -250,7 +250,7 @@ def _two_profiles(view: View) -> Section | None:
     ]
     if view.profiles_agree is None:
         return None
-    drawn = drawn if len(drawn) >= _ONE_PLOT else []
+    drawn = drawn if len(drawn) >= _MIN_POINTS else []
     axis = Axis.of([value for point in drawn if not point.doubtful for value in (point.x, point.y)])
     body = _html("two_profiles", view, drawn, axis, profile_table(view))
     return Section("two-profiles", "Two error profiles", "Two profiles", (body,), ("profiles", "correlations"))
@@ -419,7 +419,7 @@ def _p_text(p: float) -> str:
 
 _SHAPES = ("circle", "square", "triangle", "diamond", "cross", "plus")
 _SLOTS = ("blue", "rust", "moss", "violet", "teal", "rose", "ochre", "indigo", "red", "slate")
-_ONE_PLOT = 3
+_MIN_POINTS = 3
 """Minimum number of points of a scatter chart."""
 
 
@@ -436,7 +436,7 @@ def _relations(view: View) -> Section | None:
             shares.append(Point(cell.length, rate.rate, name, *looks[cell.model], doubtful=not view.is_reliable(rate)))
     shares = shares if _differ(point.x for point in shares) else []  # otherwise all responses have the same length
     amounts = [point._replace(y=point.x * point.y) for point in shares]
-    heads = ("What is held against the rate", "Points", "Method", "Coefficient or difference", "Interval", "p")
+    heads = ("Compared with the rate", "Points", "Method", "Coefficient or difference", "Interval", "p")
     rows = [
         (
             c.name, f"{c.points:,} {c.of}", c.method, TableCell(number(c.r, 2), kind="strong"),
@@ -457,9 +457,9 @@ def _relations(view: View) -> Section | None:
         *({"points": drawn, "axis": Axis.of([p.y for p in drawn if not p.doubtful])} for drawn in (shares, amounts)),
         Axis.of([point.x for point in shares]),
         [plot for plot in plots if plot is not None],
-        Table("Relations of rates with other things", heads, rows),
+        Table("Relations of rates with other quantities", heads, rows),
     )
-    if len(shares) < _ONE_PLOT and not rows:
+    if len(shares) < _MIN_POINTS and not rows:
         return None
     title = "Length, size and number of languages"
     return Section("relations", title, "Length and size", (body,), ("correlations", "cells"))
@@ -475,7 +475,7 @@ def _by_model(
         if value is not None and average.mean is not None:
             title = f"{average.name}: {value:g} {name}, mean rate {percent(average.mean)}"
             drawn.append(Point(value, average.mean, title, *looks[average.name], label=average.name))
-    if len(drawn) < _ONE_PLOT or not _differ(point.x for point in drawn):
+    if len(drawn) < _MIN_POINTS or not _differ(point.x for point in drawn):
         return None
     x, y = Axis.of([point.x for point in drawn]), Axis.of([point.y for point in drawn])
     reach, height = 0.4 * (x.high - x.low), 0.06 * (y.high - y.low)
@@ -562,7 +562,7 @@ def _coverage(rows: _Rows, head: str) -> Markup:
         share = _html("figure", percent(judged / planned if planned else None))
         strips.append((label, outcomes, (share, f"{judged:,} of {planned:,}")))
     heads = (head, "Responses", "Coverage", "Judged of planned")
-    caption = "What became of the responses"
+    caption = "Outcomes of the responses"
     return share_chart(strips, lambda name: _STATUS_SLOTS.get(name, "rose"), caption=caption, heads=heads)
 
 

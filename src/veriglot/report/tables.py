@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.report.text_layout import printable
 from veriglot.storage.files import write_whole
 
@@ -338,7 +338,7 @@ def _csv_field(value: Value | Cell) -> str:
 
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|#])")
-_LATEX = packaged(__package__, "latex.json", dict[str, str])
+_LATEX = read_package_data(__package__, "latex.json", dict[str, str])
 _LATEX_KINDS = {"best": r"\textbf{{{}}}", "doubtful": r"\emph{{{}}}"}
 _OTHER_SCRIPTS = [
     r"% compile with LuaLaTeX, as pdfLaTeX lacks letters for these names: \usepackage[english,bidi=basic]{babel}, then",

@@ -7,7 +7,7 @@ import unicodedata
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.languages import find_language
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _without_middle(quoted: str, half: int, mark: str) -> str:
     return " … ".join([quoted[:first].rstrip(), *filter(None, middle), quoted[last:].lstrip()])
 
 
-_SENTENCES = packaged(__package__, "sentences.toml", dict[str, dict[str, str]])
+_SENTENCES = read_package_data(__package__, "sentences.toml", dict[str, dict[str, str]])
 _STATUSES, _NOTES = _SENTENCES["statuses"], _SENTENCES["notes"]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from anyascii import anyascii
 
 from veriglot.judging.base import NotScored, text_language
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Sample, Status
 from veriglot.records.languages import find_language
 from veriglot.scorers.base import RawScore, SampleScorer
@@ -32,7 +32,7 @@ _STEM = 4  # minimum common initial letters of two forms of one name
 _SHARE = 0.7  # minimum share of the shorter form in these letters
 _ENDING = 4  # maximum difference in length of two forms
 _MIN_CONSONANTS = 3  # minimum consonants to identify a name
-_SOUNDS = packaged(__package__, "sounds.json", dict[str, str])
+_SOUNDS = read_package_data(__package__, "sounds.json", dict[str, str])
 _SILENT = re.compile("(?<=.)[aeiouy]")
 _NO_LETTER = re.compile("[^a-z]")
 _DOUBLED = re.compile(r"(.)\1+")

@@ -33,7 +33,7 @@ Level = Literal["response", "sentence", "fact"]
 _MIN_EVIDENCE = 16  # minimum tokens of evidence besides a claim
 
 
-class _Judged(NamedTuple):
+class _ClaimPair(NamedTuple):
     evidence: str
     claim: str
 
@@ -53,19 +53,19 @@ class _ClaimScorer(PairScorer):
         self._tokens, self._room, self._level = tokens, room, level
 
     @abstractmethod
-    def _probabilities(self, judged: Sequence[tuple[str, str]]) -> list[float]:
+    def _probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """For each (evidence, claim), the probability that the evidence supports the claim."""
 
     def measure(self, pairs: Sequence[Pair]) -> list[RawScore | NotScored]:
         """See `PairScorer`."""
         return answered([self._plan(pair) for pair in pairs], self._results)
 
-    def _results(self, plans: list[list[list[_Judged]]]) -> list[RawScore]:
-        distinct = list(dict.fromkeys(judged for plan in plans for claim in plan for judged in claim))
+    def _results(self, plans: list[list[list[_ClaimPair]]]) -> list[RawScore]:
+        distinct = list(dict.fromkeys(pair for plan in plans for windows in plan for pair in windows))
         known = dict(zip(distinct, self._probabilities(distinct) if distinct else [], strict=True))
         return [_measured(plan, known) for plan in plans]
 
-    def _plan(self, pair: Pair) -> list[list[_Judged]] | NotScored:
+    def _plan(self, pair: Pair) -> list[list[_ClaimPair]] | NotScored:
         """For each claim, the windows of evidence to compare it with."""
         claims = self._claims(pair)
         if not claims:
@@ -81,7 +81,7 @@ class _ClaimScorer(PairScorer):
                 )
                 return NotScored(Status.TOO_LONG, reason)
             windows = self._tokens.split_chunks(pair.source, left, overlap=True)
-            plan.append([_Judged(pair.source[start:end], claim) for start, end in windows])
+            plan.append([_ClaimPair(pair.source[start:end], claim) for start, end in windows])
         return plan
 
     def _claims(self, pair: Pair) -> list[str]:
@@ -93,8 +93,8 @@ class _ClaimScorer(PairScorer):
         return [fact.text(text) for fact in facts(text, pair.language)]
 
 
-def _measured(plan: list[list[_Judged]], known: dict[_Judged, float]) -> RawScore:
-    best = [max(known[judged] for judged in windows) for windows in plan]
+def _measured(plan: list[list[_ClaimPair]], known: dict[_ClaimPair, float]) -> RawScore:
+    best = [max(known[pair] for pair in windows) for windows in plan]
     parts = {"claims": float(len(best)), "least": min(best), "windows": float(max(map(len, plan)))}
     return RawScore(sum(best) / len(best), parts)
 
@@ -242,8 +242,8 @@ class Seahorse(_ClaimScorer):
         super().__init__(tokens, max_length - words, level)
         self.signature = signature(scorer=self.name, level=level, among=among, window=max_length, **self._network.about)
 
-    def _probabilities(self, judged: Sequence[tuple[str, str]]) -> list[float]:
-        rows = [self._network.ids(f"{_PREMISE}{evidence}{_HYPOTHESIS}{claim}") for evidence, claim in judged]
+    def _probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        rows = [self._network.ids(f"{_PREMISE}{evidence}{_HYPOTHESIS}{claim}") for evidence, claim in pairs]
         if self._among == "answers":
             return self._network.first_scores(rows, lambda logits: logits[:, self._answers].softmax(-1)[:, 1])
         return self._network.first_scores(rows, lambda logits: logits.softmax(-1)[:, self._answers[1]])
@@ -402,9 +402,9 @@ class MFact(_ClaimScorer):
             **self._network.about,
         )
 
-    def _probabilities(self, judged: Sequence[tuple[str, str]]) -> list[float]:
+    def _probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         def run(batch: list[int]) -> Any:
-            first, second = ([judged[index][side] for index in batch] for side in (0, 1))
+            first, second = ([pairs[index][side] for index in batch] for side in (0, 1))
             pair = (second, first) if self._claim_first else (first, second)
             inputs = self._tokens.pairs(*pair).to(self._network.device)
             with torch.inference_mode():
@@ -412,7 +412,7 @@ class MFact(_ClaimScorer):
             chances = logits.sigmoid()[:, 0] if self._column is None else logits.softmax(-1)[:, self._column]
             return chances.tolist()
 
-        return in_batches([self._tokens.count(evidence) + self._tokens.count(claim) for evidence, claim in judged], run)
+        return in_batches([self._tokens.count(evidence) + self._tokens.count(claim) for evidence, claim in pairs], run)
 
 
 def _column(config: Any, label: str | int | None, model: str) -> int | None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from veriglot.plugins import Entry, Registry, packaged
+from veriglot.plugins import Entry, Registry, read_package_data
 
 if TYPE_CHECKING:
     from veriglot.records import Scorer
 
 __all__ = ["SCORERS", "load_scorer"]
 
-SCORERS = Registry("scorer", "veriglot.scorers", packaged(__package__, "scorers.toml", dict[str, Entry]))
+SCORERS = Registry("scorer", "veriglot.scorers", read_package_data(__package__, "scorers.toml", dict[str, Entry]))
 
 
 def load_scorer(name: str, **options: Any) -> Scorer:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
 
 from veriglot.errors import UsageError
 from veriglot.judging.base import NotScored, text_language
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Sample, Status
 from veriglot.records.languages import find_language
 from veriglot.scorers.base import RawScore, SampleScorer, check_choice
@@ -153,7 +153,7 @@ def agreement(
 
 @cache
 def _table() -> dict[str, frozenset[str]]:
-    lists = packaged(__package__, "stop_words.json", dict[str, str])
+    lists = read_package_data(__package__, "stop_words.json", dict[str, str])
     return {tag: frozenset(words.split()) for tag, words in lists.items()}
 
 

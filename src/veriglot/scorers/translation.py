@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from veriglot.errors import UsageError
 from veriglot.judging.base import NotScored, text_language
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Direction, Sample, Status
 from veriglot.records.languages import find_language
 from veriglot.records.settings import Record
@@ -33,7 +33,7 @@ class _Lengths(Record):
 
 @cache
 def _lengths() -> _Lengths:
-    return packaged(__package__, "lengths.json", _Lengths)
+    return read_package_data(__package__, "lengths.json", _Lengths)
 
 
 def usual_ratio(source: str, target: str) -> float | None:

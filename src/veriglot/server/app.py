@@ -39,11 +39,11 @@ from veriglot.http.server import (
     run_server,
     server_of,
 )
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Prediction, Record, Sample, Status, Verdict, from_mapping, sample_from
 from veriglot.records.languages import get_language, languages
 from veriglot.report.pages import sample_blocks, sample_page
-from veriglot.server.batches import Batcher, Call, Offer, choice
+from veriglot.server.batches import Batcher, Call, DetectorInfo, find_detector
 from veriglot.signatures import __version__
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
     Answer = asyncio.Future[Prediction] | Json
 
-__all__ = ["Serving", "serve"]
+__all__ = ["DetectionServerSettings", "serve"]
 
 
 _LOG = logging.getLogger("veriglot.server")
@@ -66,7 +66,7 @@ _MOST_RESPONSE = 200_000  # code points of one row; longer ones occupy a process
 
 
 @dataclass(frozen=True)
-class Serving(ServerSettings):
+class DetectionServerSettings(ServerSettings):
     """Settings of the server.
 
     Attributes:
@@ -94,7 +94,7 @@ class _CallOptions(Record):
     map: str = ""
 
 
-def _row(data: Any, number: int, asked: _CallOptions, offers: Sequence[Offer]) -> Sample:
+def _row(data: Any, number: int, asked: _CallOptions, detectors: Sequence[DetectorInfo]) -> Sample:
     """The sample of a row, with the options in its `meta`.
 
     Raises:
@@ -105,7 +105,7 @@ def _row(data: Any, number: int, asked: _CallOptions, offers: Sequence[Offer]) -
     _check_size(data)
     own = {name: data.pop(name) for name in ("detector", "strictness", "words") if data.get(name) is not None}
     asked = from_mapping(msgspec.structs.asdict(asked) | own, _CallOptions)
-    offer = choice(offers, asked.detector, asked.strictness)
+    info = find_detector(detectors, asked.detector, asked.strictness)
     data.pop("annotations", None)
     try:
         columns = columns_from([asked.map] if asked.map else [])
@@ -117,7 +117,7 @@ def _row(data: Any, number: int, asked: _CallOptions, offers: Sequence[Offer]) -
         raise
     _check_size({"evidence": [*sample.evidence], "response": sample.response})  # whatever their keys were
     language = sample.language or asked.language
-    meta = {"detector": offer.name, "strictness": asked.strictness, "words": asked.words}
+    meta = {"detector": info.name, "strictness": asked.strictness, "words": asked.words}
     return msgspec.structs.replace(sample, language=language, meta=meta, annotations=())
 
 
@@ -155,10 +155,10 @@ def _constant(data: Any) -> Callable[[Request], Coroutine[Any, Any, Response]]:
 class _Calls:
     """The endpoints."""
 
-    def __init__(self, batcher: Batcher, settings: Serving) -> None:
+    def __init__(self, batcher: Batcher, settings: DetectionServerSettings) -> None:
         self.batcher = batcher
         self.tally = Tally()
-        self._page = page_files(settings.path, batcher.offers)
+        self._page = page_files(settings.path, batcher.detectors)
 
     def routes(self) -> list[Route]:
         """The paths and their endpoints."""
@@ -169,8 +169,10 @@ class _Calls:
             Route("/health", _constant({"status": "ok", "version": __version__})),
             Route("/ready", self._ready),
             Route("/metrics", self._metrics),
-            Route("/openapi.json", _constant(open_api(self.batcher.offers))),
-            Route("/v1/models", _constant({"default": self.batcher.offers[0].name, "models": self.batcher.offers})),
+            Route("/openapi.json", _constant(open_api(self.batcher.detectors))),
+            Route(
+                "/v1/models", _constant({"default": self.batcher.detectors[0].name, "models": self.batcher.detectors})
+            ),
             Route("/v1/detect", self._detect, methods=["POST"]),
             Route("/v1/lettucedetect/spans", self._lettuce, methods=["POST"]),
             Route("/v1/lettucedetect/token", self._lettuce, methods=["POST"]),
@@ -226,7 +228,7 @@ class _Calls:
 
     async def _view(self, request: Request) -> Response:
         with self.batcher.memory() as memory:
-            viewed = from_mapping(await self._json(request, memory), Viewed)
+            viewed = from_mapping(await self._json(request, memory), ViewBody)
             _check_size(viewed.sample)
             blocks = sample_blocks(sample_from(viewed.sample), from_mapping(viewed.prediction, Prediction))
             listed, shown = (msgspec.Raw(block.encode()) for block in blocks)
@@ -244,7 +246,7 @@ class _Calls:
         if "language" in query:
             query["language"] = get_language(query["language"]).tag
         asked = from_mapping(query, _CallOptions)
-        choice(self.batcher.offers, asked.detector, asked.strictness)
+        find_detector(self.batcher.detectors, asked.detector, asked.strictness)
         return asked
 
     async def _json(self, request: Request, memory: Callable[[int], None]) -> Any:
@@ -260,7 +262,7 @@ class _Calls:
         return _decoded(body)
 
     async def _one(self, data: Any, asked: _CallOptions) -> Json:
-        sample = _row(data, 1, asked, self.batcher.offers)
+        sample = _row(data, 1, asked, self.batcher.detectors)
         with self.batcher.accept("queue") as call:
             return await self.finished(self.batcher.submit(call, sample))
 
@@ -275,7 +277,7 @@ class _Calls:
     def submitted(self, call: Call, data: Any, number: int, asked: _CallOptions) -> Answer:
         """Submit a row of several: its future answer, or why it is invalid."""
         try:
-            return self.batcher.submit(call, _row(data, number, asked, self.batcher.offers))
+            return self.batcher.submit(call, _row(data, number, asked, self.batcher.detectors))
         except VeriglotError as error:
             if isinstance(error, CallRefused) and error.status == 503:
                 raise
@@ -429,7 +431,7 @@ class _Stream:
 class _AccessControl:
     """Checks API keys, counts calls, and answers calls that a shutdown interrupts."""
 
-    def __init__(self, app: ASGIApp, settings: Serving, tally: Tally, paths: set[str]) -> None:
+    def __init__(self, app: ASGIApp, settings: DetectionServerSettings, tally: Tally, paths: set[str]) -> None:
         self._app = app
         self._tally = tally
         self._paths = paths
@@ -509,7 +511,7 @@ async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:  # noqa:
         raise HTTPException(404)
 
 
-def detection_server(batcher: Batcher, settings: Serving) -> uvicorn.Server:
+def detection_server(batcher: Batcher, settings: DetectionServerSettings) -> uvicorn.Server:
     """A server, not yet running; it closes the batcher when it stops."""
     calls = _Calls(batcher, settings)
 
@@ -531,7 +533,7 @@ def detection_server(batcher: Batcher, settings: Serving) -> uvicorn.Server:
     return server
 
 
-def serve(make: Callable[[], Batcher], settings: Serving, announce: Callable[[], None]) -> None:
+def serve(make: Callable[[], Batcher], settings: DetectionServerSettings, announce: Callable[[], None]) -> None:
     """Serve until SIGINT or SIGTERM; accepted calls are answered first.
 
     `make` is called once the address is bound, `announce` once the server listens.
@@ -592,7 +594,7 @@ def metrics_text(batcher: Batcher, tally: Tally) -> str:
         "request_bytes": batcher.bytes,
         "resident_memory_bytes": _resident(),
     }
-    for name, (kind, meaning) in packaged(__package__, "metrics.toml", dict[str, tuple[str, str]]).items():
+    for name, (kind, meaning) in read_package_data(__package__, "metrics.toml", dict[str, tuple[str, str]]).items():
         lines += _family(name, kind, meaning, [("", values[name])])
     return "\n".join([*lines, ""])
 
@@ -634,14 +636,14 @@ class LettuceRequest(Record):
     question: str | None = None
 
 
-def open_api(offers: Sequence[Offer]) -> Json:
+def open_api(detectors: Sequence[DetectorInfo]) -> Json:
     """The OpenAPI description, for the available detectors."""
-    document = packaged("veriglot.server", "openapi.json", dict[str, Any])
-    kinds = (Prediction, ErrorAnswer, Offer)
+    document = read_package_data("veriglot.server", "openapi.json", dict[str, Any])
+    kinds = (Prediction, ErrorAnswer, DetectorInfo)
     _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     answer = {**schemas.pop("Prediction"), "title": "Answer"}
     answer["required"] = ["id", "status", "verdict"]  # unchecked rows have a reason, and no spans
-    schemas |= {"Answer": answer, "Detector": {"enum": [offer.name for offer in offers]}}
+    schemas |= {"Answer": answer, "Detector": {"enum": [info.name for info in detectors]}}
     document["components"]["schemas"] |= schemas
     document["info"]["version"] = __version__
     return document
@@ -650,16 +652,16 @@ def open_api(offers: Sequence[Offer]) -> Json:
 # The page: that of judged samples in reports, with a form above; it shows one sample, redrawn each time.
 
 
-def page_files(path: str, offers: Sequence[Offer]) -> PageFiles:
+def page_files(path: str, detectors: Sequence[DetectorInfo]) -> PageFiles:
     """The files of the page; see `PageFiles`.
 
     Args:
         path: prefix of every path.
-        offers: the available detectors.
+        detectors: the available detectors.
     """
     own = dict(files_below(files("veriglot.server") / "page"))
     listed = [[language.tag, language.name] for language in languages().values()]
-    served = {"path": path, "offers": offers, "languages": listed}
+    served = {"path": path, "detectors": detectors, "languages": listed}
     page = sample_page("Veriglot", Markup(own["form.html"].decode()), {"served": served})  # noqa: S704
     script = f"{page.script}\n{own['playground.js'].decode()}"
     contents = {
@@ -670,7 +672,7 @@ def page_files(path: str, offers: Sequence[Offer]) -> PageFiles:
     return PageFiles(contents, path)
 
 
-class Viewed(Record):
+class ViewBody(Record):
     """The content that the page wants to show."""
 
     sample: Any

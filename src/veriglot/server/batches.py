@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 
-__all__ = ["Batcher", "Call", "Limits", "Offer", "Selection", "choice"]
+__all__ = ["Batcher", "Call", "DetectorInfo", "Limits", "Selection", "find_detector"]
 
 
-class Offer(Record):
+class DetectorInfo(Record):
     """A detector that the server offers.
 
     Attributes:
@@ -67,7 +67,7 @@ class Selection:
 
     def __init__(self, names: Sequence[str]) -> None:
         self._loaded: dict[tuple[str, str, bool], Detector] = {}
-        self.offers = tuple(map(self._offer, names))
+        self.detectors = tuple(map(self._info, names))
         for name in names:
             if not name.startswith("judge"):  # its calls cost money
                 (first,) = self._detector(name, "normal", words=False).predict([_FIRST])
@@ -77,11 +77,11 @@ class Selection:
         self.name, self.taxonomy = default.name, default.taxonomy
         self.threshold, self.signature = default.threshold, default.signature
 
-    def _offer(self, name: str) -> Offer:
-        made = self._detector(name, "normal", words=False)
-        stated = {"normal", *getattr(made, "thresholds", ())}
-        strictness = tuple(level for level in STRICTNESS if level in stated)
-        return Offer(name, made.name, made.taxonomy, made.threshold, strictness, made.signature)
+    def _info(self, name: str) -> DetectorInfo:
+        detector = self._detector(name, "normal", words=False)
+        levels = {"normal", *getattr(detector, "thresholds", ())}
+        strictness = tuple(level for level in STRICTNESS if level in levels)
+        return DetectorInfo(name, detector.name, detector.taxonomy, detector.threshold, strictness, detector.signature)
 
     def _detector(self, name: str, strictness: str, *, words: bool) -> Detector:
         key = (name, strictness, words)
@@ -137,7 +137,7 @@ class Batcher:
     """Distributes the rows of calls to processes. It belongs to the event loop in which `start` was called.
 
     Attributes:
-        offers: the available detectors; the first is the default.
+        detectors: the available detectors; the first is the default.
         working: the rows that are being judged.
 
     Args:
@@ -152,7 +152,7 @@ class Batcher:
     def __init__(self, make: Callable[[], Any], limits: Limits, *, processes: int = 0) -> None:
         self.service = Service(make, jobs=processes)
         jobs = self.service.jobs
-        self.offers: tuple[Offer, ...] = self.service.description.offers
+        self.detectors: tuple[DetectorInfo, ...] = self.service.description.detectors
         self.limits = limits
         self._most = {"queue": limits.queue or 2 * jobs, "streams": limits.streams or 2 * jobs}
         self.accepted = dict.fromkeys(self._most, 0)
@@ -335,20 +335,20 @@ def _stopped() -> CallRefused:
     return CallRefused(503, "stopping", "This server is stopping.", "Try again, or another one.", retry_after="5")
 
 
-def choice(offers: Sequence[Offer], detector: Any, strictness: Any) -> Offer:
+def find_detector(detectors: Sequence[DetectorInfo], detector: Any, strictness: Any) -> DetectorInfo:
     """The detector for a call.
 
     Raises:
         UsageError: it is not available, or not with that strictness.
     """
-    offer = offers[0] if detector is None else next((offer for offer in offers if offer.name == detector), None)
-    if offer is None:
-        names = ", ".join(offer.name for offer in offers)
+    info = detectors[0] if detector is None else next((info for info in detectors if info.name == detector), None)
+    if info is None:
+        names = ", ".join(info.name for info in detectors)
         raise UsageError(
             f"The detector {detector!r} is not served here.",
             f"Served: {names}; veriglot serve --detectors NAME,NAME serves others.",
         )
-    if strictness not in offer.strictness:
-        levels = ", ".join(offer.strictness)
-        raise UsageError(f"{offer.name} knows no strictness {strictness!r}.", f"It knows: {levels}.")
-    return offer
+    if strictness not in info.strictness:
+        levels = ", ".join(info.strictness)
+        raise UsageError(f"{info.name} knows no strictness {strictness!r}.", f"It knows: {levels}.")
+    return info

@@ -52,7 +52,7 @@ _FOREIGN = {"evidence:other_language", "evidence:other_script", "auto:no reader"
 _SIDE_FILES = (".progress", ".failed.jsonl", ".rejected.jsonl", ".rows.jsonl", ".asked", ".lock", ".partial")
 _SHOWN = 1_000  # maximum characters of a setting in a message
 _SAVE_EVERY = 60.0  # seconds; a kill loses at most so much of the run time in the manifest
-_RESTART = "Type the command again with --overwrite to make it anew, or name another output."
+_RESTART = "Rerun the command with --overwrite to replace it, or name another output."
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -99,10 +99,10 @@ class JsonLines:
         if not size:
             return 0
         with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            whole = content.rfind(b"\n") + 1  # from the end: the file may be large
-        if whole < size:
-            os.truncate(self.path, whole)
-        return size - whole
+            complete = content.rfind(b"\n") + 1  # from the end: the file may be large
+        if complete < size:
+            os.truncate(self.path, complete)
+        return size - complete
 
     def lines(self) -> Iterator[bytes]:
         """The complete lines, without line breaks; none if there is no file."""
@@ -493,17 +493,17 @@ class Checkpoint:
         Raises:
             UsageError: the output has other inputs or settings, or was not made by a run.
         """
-        ours = {path.resolve() for path in (self.output, self.progress, self.rows.path, self.failures.path)}
+        own_files = {path.resolve() for path in (self.output, self.progress, self.rows.path, self.failures.path)}
         for given in self.inputs:
-            if given != "-" and Path(given).resolve() in ours:
+            if given != "-" and Path(given).resolve() in own_files:
                 raise UsageError(f"{given} is an input and would be overwritten.", "Name another output.")
         before = self._before()
         if before is None:
             for path in () if self.restart else self._written():
-                raise UsageError(f"{path} is there already, and nothing says how it was made.", _RESTART)
+                raise UsageError(f"{path} already exists, and nothing says how it was made.", _RESTART)
             return
         if differences := self._differences(before):
-            raise UsageError(f"{self.output} was begun differently: {'; '.join(differences)}.", _RESTART)
+            raise UsageError(f"{self.output} was started differently: {'; '.join(differences)}.", _RESTART)
 
     def open(self) -> None:
         """Lock the output: start it, resume it, or see that it is complete (then `finished` is true).

@@ -106,12 +106,12 @@ class _Part:
         if manifest is None or not isinstance(shard, str):
             raise UsageError(
                 f"{path} is not a shard of a run: {beside(path, '.progress')} does not say so.",
-                f"Make it by veriglot detect with {SHARD}, and keep the files that stand beside it.",
+                f"Make it by veriglot detect with {SHARD}, and keep the files beside it.",
             )
         if not manifest.finished:
             raise UsageError(f"{path} is not finished.", f"Rerun its command, with {SHARD} {shard}, to resume it.")
         if not path.exists() or path.stat().st_size != manifest.output_bytes:
-            raise UsageError(f"{path} was changed after it was finished.", "Make it anew with --overwrite.")
+            raise UsageError(f"{path} was changed after it was finished.", "Rerun its command with --overwrite.")
         return cls(path, Shard.parse(shard), manifest)
 
     @property
@@ -139,7 +139,7 @@ class _Part:
                 break
             yield line
         if due is not None:
-            raise UsageError(f"{self.path} lacks rows before its failed row {due.row}.", "Make it anew.")
+            raise UsageError(f"{self.path} lacks rows before its failed row {due.row}.", "Run the shard again.")
 
 
 def _checked(paths: Sequence[Path]) -> list[_Part]:
@@ -220,7 +220,7 @@ def merge(
                 tally.reused = tally.rows
                 return tally
         elif not overwrite and output.exists():
-            raise UsageError(f"{output} is there already, and nothing says how it was made.", "Add --overwrite.")
+            raise UsageError(f"{output} already exists, and nothing says how it was made.", "Add --overwrite.")
         write_json(beside(output, ".progress"), whole)
         _write(_in_order(parts, lines), output, finish)
         write_json(beside(output, ".progress"), _merged(parts, tally, output))

@@ -30,7 +30,7 @@ from veriglot.studio.comparison import (
     suggested_id,
     texts_with_layers,
 )
-from veriglot.studio.figures import Figures, Pending, Progress, figure
+from veriglot.studio.figures import FigureCache, Pending, Progress, figure
 from veriglot.studio.layers import Layer, LayerSpan, LayerUnit
 from veriglot.studio.review import final_layer, final_layers
 from veriglot.studio.store import ReadTransaction, Store, WriteTransaction, transactional
@@ -661,7 +661,7 @@ def take_on(caller: LeadWriter, body: AdjudicationBody) -> Adjudication:
     if body.item is not None:
         given = adjudicate(*where, person, body.item)
     elif body.after is not None:
-        figures: Figures = caller.request.app.state.figures
+        figures: FigureCache = caller.request.app.state.figures
         order = figures.value(caller, _ranked, list[QueuePosition], languages=caller.person.works_in)
         given = adjudicate_next(*where, person, body.after, release=body.release, order=order)
     else:

@@ -125,7 +125,7 @@ def _make_app(studios: Studios, settings: Settings) -> FastAPI:
     app.state.settings = settings
     app.state.studios = studios
     app.state.rates = Rates(settings.rates)
-    app.state.figures = figures.Figures()
+    app.state.figures = figures.FigureCache()
     app.state.page = PageFiles(dict(files_below(files("veriglot.studio") / "page")), settings.path)
     install_handlers(app)
     for part in _PARTS:

@@ -33,7 +33,7 @@ from veriglot.studio.comparison import (
     gold_origins,
     texts_with_layers,
 )
-from veriglot.studio.figures import Figures, Pending, Progress, figure
+from veriglot.studio.figures import FigureCache, Pending, Progress, figure
 from veriglot.studio.items import import_all
 from veriglot.studio.layers import Layer
 from veriglot.studio.review import count_verdicts
@@ -633,7 +633,7 @@ def change(caller: LeadWriter, body: ProjectSettings) -> ProjectSettings:
         if changed:
             changes = {(_TABLES.get(key, "work"), key): new[key] for key in old if key in changed}
             studio, before = studios.change(studio, changes, by=caller.person.id), studio
-            figures: Figures = caller.request.app.state.figures
+            figures: FigureCache = caller.request.app.state.figures
             figures.renew(before, studio, drop="half_width" in changed)
         return _settings(studio.project)
 

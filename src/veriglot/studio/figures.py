@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", Item, Assignment)
 T = TypeVar("T")
 
-__all__ = ["Figures", "Pending", "Progress", "figure", "router"]
+__all__ = ["FigureCache", "Pending", "Progress", "figure", "router"]
 
 Progress = Callable[[float], None]
 """Receives the finished share of a figure, from 0 to 1."""
@@ -145,7 +145,7 @@ class _Figure:
 
 
 @dataclass
-class Figures:
+class FigureCache:
     """The figures of a server."""
 
     _changed: threading.Condition = field(default_factory=threading.Condition)
@@ -548,8 +548,8 @@ class _CachedTransaction(ReadTransaction):
 
 
 def figure(caller: Caller, function: Function, *, alone: bool = False, **arguments: Any) -> Response:
-    """Answer a call with a figure; `function` and the arguments are pickled. See `Figures.response`."""
-    figures: Figures = caller.request.app.state.figures
+    """Answer a call with a figure; `function` and the arguments are pickled. See `FigureCache.response`."""
+    figures: FigureCache = caller.request.app.state.figures
     return figures.response(caller, function, alone=alone, **arguments)
 
 

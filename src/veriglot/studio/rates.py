@@ -23,7 +23,7 @@ from veriglot.records import Estimator
 from veriglot.records.settings import Record
 from veriglot.studio.adjudication import label_of, lacks_label
 from veriglot.studio.comparison import Comparison, annotations_by_item
-from veriglot.studio.figures import Figures, Pending, Progress, figure
+from veriglot.studio.figures import FigureCache, Pending, Progress, figure
 from veriglot.studio.items import draws_suggestions, not_by_chance
 from veriglot.studio.layers import Layer, LayerSpan
 from veriglot.studio.review import final_layers
@@ -333,6 +333,6 @@ def languages_with_enough(caller: Caller) -> frozenset[str]:
     """
     if not caller.studio.project.entries.work.stops:
         return frozenset()
-    figures: Figures = caller.request.app.state.figures
+    figures: FigureCache = caller.request.app.state.figures
     report = figures.last(caller, _rates, ProjectRates)
     return frozenset() if report is None else frozenset(row.language for row in report.languages if row.enough)

@@ -46,7 +46,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, Operationa
 from sqlalchemy.schema import CreateColumn
 
 from veriglot.errors import UsageError, requires_extra
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Sample, from_mapping, sample_from
 from veriglot.studio import tables
 from veriglot.studio.layers import Layer
@@ -501,7 +501,7 @@ class WriteTransaction(ReadTransaction):
 
 
 _LOCK_KEY = 0x7665_7269  # "veri": only one process at a time creates the tables of a PostgreSQL database
-_ONLY_ADDED = packaged(__package__, "triggers.toml", dict[str, list[str]])
+_ONLY_ADDED = read_package_data(__package__, "triggers.toml", dict[str, list[str]])
 
 
 def _search_text(key: str, sample: dict[str, Any]) -> str:

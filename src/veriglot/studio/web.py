@@ -44,7 +44,7 @@ from veriglot.http.server import (
     internal_error,
     json_response,
 )
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.settings import Record
 from veriglot.studio.items import register_project
 from veriglot.studio.layers import Layer
@@ -599,7 +599,7 @@ class Rates:
 
 T = TypeVar("T")
 F = TypeVar("F", bound="Callable[..., Any]")
-_MEANINGS = packaged(__package__, "meanings.json", dict[int, str])
+_MEANINGS = read_package_data(__package__, "meanings.json", dict[int, str])
 _described: dict[str, Any] = {}
 
 

@@ -81,7 +81,7 @@ def estimate(
         record if isinstance(record := getattr(each, "record", each), Prediction) else from_mapping(record, Prediction)
         for each in predictions
     )
-    for sample, prediction in joined(rows, estimation.watch(records)):
+    for sample, prediction in joined(rows, estimation.record_detectors(records)):
         if sample is None:
             raise InputError(f"the prediction {getattr(prediction, 'id', '')!r} belongs to no sample", field="id")
         tallying.add(sample, prediction)
@@ -134,7 +134,7 @@ class Estimation:
         self._detectors = set[str]()
         self._signatures = set[str]()
 
-    def watch(self, predictions: Iterable[Prediction]) -> Iterator[Prediction]:
+    def record_detectors(self, predictions: Iterable[Prediction]) -> Iterator[Prediction]:
         """The same predictions; remembers their detectors and signatures."""
         for prediction in predictions:
             self._detectors.add(prediction.asked)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.rates.estimators import ESTIMATORS
 from veriglot.records import Estimator, Kind, Reliability
 from veriglot.records.languages import language_name
@@ -76,7 +76,7 @@ def bibtex(results: StudyResults) -> str:
 
 @cache
 def _known_references() -> dict[str, dict[str, str]]:
-    return packaged(__package__, "references.toml", dict[str, dict[str, str]])
+    return read_package_data(__package__, "references.toml", dict[str, dict[str, str]])
 
 
 class _Citations:
@@ -269,12 +269,12 @@ def assumptions_in_words(config: Config, estimated: StudyRates, languages: Seque
         if each.profile is not None and each.profile.data.kind != "gold":
             lines.append(
                 f"The profile of {each.description.name} rests on {each.profile.data.kind} labels, which are"
-                " taken for right."
+                " assumed right."
             )
     if Estimator.PPI in config.estimators:
         lines.append("The labelled responses were drawn from the study's responses at random.")
         if Kind.MODEL in estimated.labelled_by:
-            lines.append("Labels of the study's responses were made by a model (silver), and are taken for right.")
+            lines.append("Labels of the study's responses were made by a model (silver), and are assumed right.")
     return tuple(lines)
 
 

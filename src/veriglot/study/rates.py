@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from veriglot.arrays import Bools, Float64s, Int32s
     from veriglot.pipeline.engine import Description
-    from veriglot.pipeline.progress import Watch
+    from veriglot.pipeline.progress import ProgressReporter
     from veriglot.study.config import Config, Folder, StudyEntry
 
     Array = Float64s
@@ -392,19 +392,19 @@ def cell_rates(counted: Sequence[CellCounts], estimators: Sequence[Estimator]) -
     Two rates with disjoint intervals are not both reliable, nor is a rate whose interval excludes that of the people's
     labels in the cell: the one with stronger assumptions becomes unreliable, or both if their assumptions are equal.
     """
-    made = []
+    estimates = []
     for estimator in estimators:
         each = [_of_detector(cell, estimator) for cell in counted]
-        made.append(each[0] if len(each) == 1 else _mean(each))
-    return _without_contradictions(made, counted)
+        estimates.append(each[0] if len(each) == 1 else _mean(each))
+    return _without_contradictions(estimates, counted)
 
 
 def replicates(
-    counted: Sequence[CellCounts], estimator: Estimator, made: Sequence[RateWithDraws] = ()
+    counted: Sequence[CellCounts], estimator: Estimator, estimates: Sequence[RateWithDraws] = ()
 ) -> tuple[Rate, ...]:
     """One rate for each detector and seed (mFAVA: 3 x 5); raw for `ppi`, since labels are too few to split by seed.
 
-    If the rate of all seeds in `made` contradicts another, so do these.
+    If the rate of all seeds in `estimates` contradicts another, so do these.
     """
     estimator = Estimator.RAW if estimator is Estimator.PPI else estimator
     rates = [
@@ -412,7 +412,7 @@ def replicates(
         for each in counted
         for seed in sorted(each.seeds, key=lambda seed: (seed is None, seed or 0))
     ]
-    reasons = contradictions(next((each.rate for each in made if each.rate.estimator is estimator), None))
+    reasons = contradictions(next((each.rate for each in estimates if each.rate.estimator is estimator), None))
     return tuple(_as_unreliable(rate, reasons) for rate in rates) if reasons else tuple(rates)
 
 
@@ -432,21 +432,23 @@ def contradictions(rate: Rate | None) -> list[str]:
     return [reason for reason in reasons if reason.startswith(CONTRADICTS)]
 
 
-def _without_contradictions(made: Sequence[RateWithDraws], counted: Sequence[CellCounts]) -> tuple[RateWithDraws, ...]:
+def _without_contradictions(
+    estimates: Sequence[RateWithDraws], counted: Sequence[CellCounts]
+) -> tuple[RateWithDraws, ...]:
     reasons: dict[int, str] = {}
     cell = next((each for each in counted if each.labels is not None), None)
     if cell is not None:  # the rate from its labels alone
         labelled = estimate(_labelled(cell), estimator=Estimator.RAW, confidence=cell.detector.study.confidence)
         reasons = {
             index: _contradiction(each.rate, labelled, "the labels of these responses", counted)
-            for index, each in enumerate(made)
+            for index, each in enumerate(estimates)
             if _disjoint(each.rate, labelled)
         }
-    order = sorted(range(len(made)), key=lambda index: _ASSUMES[made[index].rate.estimator])
-    sound = [index for index in order if made[index].rate.status is Reliability.OK and index not in reasons]
+    order = sorted(range(len(estimates)), key=lambda index: _ASSUMES[estimates[index].rate.estimator])
+    sound = [index for index in order if estimates[index].rate.status is Reliability.OK and index not in reasons]
     for second in sound:
         for first in sound:
-            pair = made[first].rate, made[second].rate
+            pair = estimates[first].rate, estimates[second].rate
             ranks = [_ASSUMES[rate.estimator] for rate in pair]
             # A rate contradicted by a better one does not count against others; of two equal ones, both are unreliable.
             valid = first not in reasons or ranks[0] == ranks[1]
@@ -454,7 +456,7 @@ def _without_contradictions(made: Sequence[RateWithDraws], counted: Sequence[Cel
                 reasons[second] = _contradiction(pair[1], pair[0], pair[0].estimator, counted)
     return tuple(
         each._replace(rate=_as_unreliable(each.rate, [reasons[index]])) if index in reasons else each
-        for index, each in enumerate(made)
+        for index, each in enumerate(estimates)
     )
 
 
@@ -485,12 +487,14 @@ def _contradiction(rate: Rate, other: Rate | RateEstimate, name: str, counted: S
             return start + f"the marked share holds false alarms and lacks what was missed, so quote {name}"
         if rate.estimator is Estimator.PAPER:
             return start + f"precision or recall here is not that of the profile, so quote {name}"
-        return start + f"the detector errs otherwise here than in its profile, so quote {name} ({to_label})"
+        return start + f"the detector errs differently here than in its profile, so quote {name} ({to_label})"
     if isinstance(other, Rate):
-        return start + f"the detector errs otherwise here than in its profile, so label some and quote ppi ({to_label})"
+        return (
+            start + f"the detector errs differently here than in its profile, so label some and quote ppi ({to_label})"
+        )
     if rate.estimator is Estimator.PPI:
         return start + f"the labels may not be drawn at random ({to_label})"
-    return start + f"the detector errs otherwise here than was assumed, so quote ppi ({to_label})"
+    return start + f"the detector errs differently here than was assumed, so quote ppi ({to_label})"
 
 
 def _labels_needed(counted: Sequence[CellCounts], rate: float) -> int:
@@ -618,8 +622,8 @@ def _signature(detector: ProfiledDetector, estimator: Estimator, used: str | Non
     )
 
 
-def _mean(made: Sequence[RateWithDraws]) -> RateWithDraws:
-    rates = [each.rate for each in made]
+def _mean(estimates: Sequence[RateWithDraws]) -> RateWithDraws:
+    rates = [each.rate for each in estimates]
     reasons = tuple(dict.fromkeys(f"{rate.detector}: {rate.reason}" for rate in rates if rate.reason))
     columns = [[getattr(rate, name) for rate in rates] for name in ("rate", "low", "high")]
     whole = all(None not in column for column in columns)
@@ -637,7 +641,7 @@ def _mean(made: Sequence[RateWithDraws]) -> RateWithDraws:
         detector="+".join(rate.detector or "" for rate in rates),
     )
     return RateWithDraws(
-        mean, _mean_draws([each.draws for each in made]), float(np.mean([each.value for each in made]))
+        mean, _mean_draws([each.draws for each in estimates]), float(np.mean([each.value for each in estimates]))
     )
 
 
@@ -669,13 +673,13 @@ class RatedCell(Record):
 
     Attributes:
         counted: counts of each detector's marks.
-        made: the rates over all, with their draws; the study's own estimator first.
+        estimates: the rates over all, with their draws; the study's own estimator first.
         replicates: one rate for each detector and seed.
         profiles: the rates of each detector by two profiles, if the study names two.
     """
 
     counted: tuple[CellCounts, ...]
-    made: tuple[RateWithDraws, ...]
+    estimates: tuple[RateWithDraws, ...]
     replicates: tuple[Rate, ...]
     profiles: tuple[ProfileComparison, ...] = ()
 
@@ -701,7 +705,7 @@ class StudyRates(Record):
 
 
 def estimate_all(
-    config: Config, folder: Folder, plan: Plan, detectors: Sequence[ProfiledDetector], watch: Watch
+    config: Config, folder: Folder, plan: Plan, detectors: Sequence[ProfiledDetector], progress: ProgressReporter
 ) -> StudyRates:
     """Estimate every rate of a study, and write `rates.json`.
 
@@ -710,7 +714,7 @@ def estimate_all(
         folder: of the run, with responses and predictions.
         plan: models and languages.
         detectors: the detectors, with their settings.
-        watch: gets the progress, response by response.
+        progress: counts the responses.
 
     Raises:
         InputError: a file was changed after it was made, or labels do not fit.
@@ -727,7 +731,7 @@ def estimate_all(
         for model in plan.models:
             for sample, prediction in pairs(folder.responses(model), folder.predictions(detector.label, model)):
                 tallying.add(sample, prediction)
-                watch.advance()
+                progress.advance()
         passes.append(tallying)
     planned = {tag for tags in plan.models.values() for tag in tags} if plan.asked else set()
     seen = {key.language for tallying in passes for key in tallying.groups}
@@ -737,7 +741,7 @@ def estimate_all(
         for model in plan.models
         for language in languages
     }
-    rates = [made.rate for rated in cells.values() for made in rated.made]
+    rates = [estimate.rate for rated in cells.values() for estimate in rated.estimates]
     rates += [rate for rated in cells.values() for rate in rated.replicates]
     # As `veriglot estimate --json` prints them, then those for each detector and seed.
     write_whole(folder.rates, b"[\n" + b",\n".join(msgspec.json.encode(rate) for rate in rates) + b"\n]\n")
@@ -768,5 +772,7 @@ def _rated(
         )
         for detector, tallying in zip(detectors, passes, strict=True)
     )
-    made, estimator = cell_rates(counted, config.estimators), config.study.estimator
-    return RatedCell(counted, made, replicates(counted, estimator, made), tuple(_by_both_profiles(counted, estimator)))
+    estimates, estimator = cell_rates(counted, config.estimators), config.study.estimator
+    return RatedCell(
+        counted, estimates, replicates(counted, estimator, estimates), tuple(_by_both_profiles(counted, estimator))
+    )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from veriglot.pipeline.progress import Watch
+    from veriglot.pipeline.progress import ProgressReporter
     from veriglot.study.config import Config, Folder, ModelEntry
 
 __all__ = [
@@ -110,7 +110,7 @@ def _decoded(path: Path, kind: type[R]) -> Iterator[R]:
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise InputError(
                     f"it was changed after it was made: {error}",
-                    "Type the command again with --overwrite.",
+                    "Rerun the command with --overwrite.",
                     path=str(path),
                     line=number,
                 ) from None
@@ -170,7 +170,7 @@ class Plan(Record):
         return sum(sum(seeds.values()) for seeds in self.models[model].values())
 
 
-def make_responses(config: Config, folder: Folder, watch: Watch) -> tuple[Plan, int]:
+def make_responses(config: Config, folder: Folder, progress: ProgressReporter) -> tuple[Plan, int]:
     """Write the responses to the folder of a run; returns the plan, and how many rows failed.
 
     Raises:
@@ -181,24 +181,24 @@ def make_responses(config: Config, folder: Folder, watch: Watch) -> tuple[Plan, 
     """
     labels = tuple(entry.unique_name for entry in config.detectors)
     if config.responses is not None:
-        watch.begin("reading responses", None)
-        models, left_out, failed = _take_given(config, folder, watch)
+        progress.begin("reading responses", None)
+        models, left_out, failed = _take_given(config, folder, progress)
         if left_out:
-            watch.say(f"Responses in languages that the study does not ask for: {left_out:,}.")
+            progress.say(f"Responses in languages that the study does not ask for: {left_out:,}.")
         given = {model: {tag: {"-": count} for tag, count in counts.items()} for model, counts in models.items()}
-        made = Plan(config.title, labels, given, asked=False)
-        write_json(folder.plan, made)
-        return made, failed
+        study_plan = Plan(config.title, labels, given, asked=False)
+        write_json(folder.plan, study_plan)
+        return study_plan, failed
     asked = config.asked
     planned: dict[str, dict[str, int]] = defaultdict(Counter)
     for row in plan(_queries(config), "", design=asked.design, seeds=asked.seeds):
         if not isinstance(row, FailedRow):
             seed = "-" if row.seed is None else str(row.seed)
             planned[row.query.language or UNDETERMINED][seed] += 1
-    made = Plan(config.title, labels, {entry.name: planned for entry in config.models}, asked=True)
-    write_json(folder.plan, made)
-    watch.begin("asking models", sum(made.responses(model) for model in made.models))
-    return made, _ask_models(config, folder, watch)
+    study_plan = Plan(config.title, labels, {entry.name: planned for entry in config.models}, asked=True)
+    write_json(folder.plan, study_plan)
+    progress.begin("asking models", sum(study_plan.responses(model) for model in study_plan.models))
+    return study_plan, _ask_models(config, folder, progress)
 
 
 def _queries(config: Config) -> Iterator[Sample | FailedRow]:
@@ -223,7 +223,7 @@ def respondent_of(config: Config, entry: ModelEntry) -> Respondent:
     )
 
 
-def _ask_models(config: Config, folder: Folder, watch: Watch) -> int:
+def _ask_models(config: Config, folder: Folder, progress: ProgressReporter) -> int:
     """Generate the missing responses of every model; returns how many calls failed. Failed calls of earlier runs
     repeat.
 
@@ -250,7 +250,7 @@ def _ask_models(config: Config, folder: Folder, watch: Watch) -> int:
                 inputs=[str(path) for path in _query_files(config)],
                 jobs=config.limits.jobs,
                 retry=True,
-                seen=lambda _: watch.advance(),
+                seen=lambda _: progress.advance(),
             ).failed
         finally:
             client.close()
@@ -306,7 +306,7 @@ def _given_rows(config: Config) -> Iterator[Sample | FailedRow]:
     )
 
 
-def _take_given(config: Config, folder: Folder, watch: Watch) -> tuple[dict[str, Counter[str]], int, int]:
+def _take_given(config: Config, folder: Folder, progress: ProgressReporter) -> tuple[dict[str, Counter[str]], int, int]:
     """Split the given responses by model into the run's folder; unreadable rows go to `given.failed.jsonl`.
 
     Returns model to language (`und` if none is stated) to number of responses; and the numbers of responses in other
@@ -321,7 +321,7 @@ def _take_given(config: Config, folder: Folder, watch: Watch) -> tuple[dict[str,
     with ExitStack() as stack:
         failures = stack.enter_context(open_whole(failed_path))
         for number, row in enumerate(_given_rows(config)):
-            watch.advance()
+            progress.advance()
             if isinstance(row, FailedRow):
                 failures.write(encode(replace(row, row=number)) + b"\n")
                 failed += 1

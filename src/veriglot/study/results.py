@@ -29,7 +29,7 @@ from veriglot.study.responses import Plan, all_files, pairs, respondent_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from veriglot.pipeline.progress import Watch
+    from veriglot.pipeline.progress import ProgressReporter
     from veriglot.study.config import Config, Folder, ModelEntry
 
     Cells = dict[tuple[str, str], RatedCell]
@@ -303,7 +303,7 @@ BY_COMPARED = "rate by compare_profile"
 
 def _reliable(rated: RatedCell) -> bool:
     """Whether the study's own estimate of a cell is reliable."""
-    return rated.made[0].rate.status is Reliability.OK
+    return rated.estimates[0].rate.status is Reliability.OK
 
 
 def ranks(cells: Cells, models: Sequence[str], languages: Sequence[str], confidence: float) -> list[RankInterval]:
@@ -327,8 +327,8 @@ def _ranked(
 ) -> list[RankInterval]:
     if len(models) < 2 or not languages:
         return []
-    means = [float(np.mean([cells[model, tag].made[0].value for tag in languages])) for model in models]
-    draws = np.array([np.mean([cells[model, tag].made[0].draws for tag in languages], axis=0) for model in models])
+    means = [float(np.mean([cells[model, tag].estimates[0].value for tag in languages])) for model in models]
+    draws = np.array([np.mean([cells[model, tag].estimates[0].draws for tag in languages], axis=0) for model in models])
     return [
         RankInterval(model, name, rank.rank, rank.best, rank.worst)
         for model, rank in zip(models, rank_intervals(means, draws, confidence=confidence), strict=True)
@@ -377,9 +377,9 @@ def _difference(config: Config, first: RatedCell, second: RatedCell, tag: str) -
         return compare(
             first.counted[0].joined, second.counted[0].joined, profile,
             estimator=study.estimator, confidence=study.confidence, seed=study.seed, draws=study.draws,
-            drifts=(first.made[0].drift, second.made[0].drift),
+            drifts=(first.estimates[0].drift, second.estimates[0].drift),
         )  # fmt: skip
-    estimate, other = first.made[0], second.made[0]
+    estimate, other = first.estimates[0], second.estimates[0]
     queries = len(np.union1d(first.counted[0].joined.cluster, second.counted[0].joined.cluster))
     return Difference.of_draws(
         (estimate.value, other.value), (estimate.draws, other.draws), queries=queries, confidence=study.confidence
@@ -510,17 +510,19 @@ def _replicate_means(cells: Cells, model: str, languages: Sequence[str]) -> list
 _PLAIN = (str, int, float, bool)
 
 
-def assemble(config: Config, folder: Folder, plan: Plan, estimated: StudyRates, watch: Watch) -> StudyResults:
+def assemble(
+    config: Config, folder: Folder, plan: Plan, estimated: StudyRates, progress: ProgressReporter
+) -> StudyResults:
     """All figures of the report; the same rates give the same record. `study.methods` adds the text.
 
-    `watch` gets every response with the first detector's prediction.
+    `progress` counts every response with the first detector's prediction.
     """
     study, survey, names = config.study, _ResponseStatistics(config.study.unit), list(plan.models)
     for name in names:
         detected = folder.predictions(estimated.detectors[0].label, name)
         for sample, prediction in pairs(folder.responses(name), detected):
             survey.add(name, sample, prediction)
-            watch.advance()
+            progress.advance()
     declared = {entry.name: entry for entry in config.models}
     models = tuple(_model(config, declared.get(name), name) for name in names)
     languages = estimated.languages
@@ -577,12 +579,12 @@ def _cell(plan: Plan, estimated: StudyRates, survey: _ResponseStatistics, model:
     answered = seen.statuses.total()
     planned = sum(plan.models[model].get(tag, {}).values()) if plan.asked else answered
     sound = [rate.rate for rate in rated.replicates if rate.status is Reliability.OK and rate.rate is not None]
-    own = rated.made[0].rate
+    own = rated.estimates[0].rate
     first = rated.counted[0].joined if rated.counted else None
     return Cell(
         model=model,
         language=tag,
-        rates=tuple(made.rate for made in rated.made),
+        rates=tuple(estimate.rate for estimate in rated.estimates),
         replicates=rated.replicates,
         mean=fmean(sound) if sound else None,
         sd=stdev(sound) if len(sound) > 1 else None,
@@ -596,8 +598,8 @@ def _cell(plan: Plan, estimated: StudyRates, survey: _ResponseStatistics, model:
 def _average(name: str, places: Sequence[tuple[str, str]], estimated: StudyRates, level: float) -> Average:
     every = [estimated.cells[cell] for cell in places]
     rated = [each for each in every if any(each.counted[0].given.values())] or every
-    values = [cell_rates.made[0].value if _reliable(cell_rates) else math.nan for cell_rates in rated]
-    over = average(values, np.array([cell_rates.made[0].draws for cell_rates in rated]), confidence=level)
+    values = [cell_rates.estimates[0].value if _reliable(cell_rates) else math.nan for cell_rates in rated]
+    over = average(values, np.array([cell_rates.estimates[0].draws for cell_rates in rated]), confidence=level)
     # Clip to [0, 1] at the end: the mean of clipped rates is too high near 0.
     mean, low, high = (None if x is None else min(max(x, 0.0), 1.0) for x in (over.mean, over.low, over.high))
     return Average(name, mean, over.sd, over.cells, over.left_out, low=low, high=high)
@@ -618,7 +620,7 @@ def _ascending(averages: Iterable[Average]) -> tuple[Average, ...]:
 def _signature(config: Config, estimated: StudyRates) -> str:
     """The models, detectors and methods; without paths of files or addresses of servers."""
     study = config.study
-    rates = [encode(made.rate) for rated in estimated.cells.values() for made in rated.made]
+    rates = [encode(estimate.rate) for rated in estimated.cells.values() for estimate in rated.estimates]
     rates += [encode(each) for rated in estimated.cells.values() for each in rated.profiles]
     asked = config.queries
     files = all_files(config.resolve_all((config.responses or config.asked).path))

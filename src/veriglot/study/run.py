@@ -15,7 +15,7 @@ import msgspec
 from veriglot.detectors.registry import uses_gpu
 from veriglot.errors import InputError, UsageError
 from veriglot.pipeline.engine import Description, Engine, OutputJob, run_jobs
-from veriglot.pipeline.progress import Watch
+from veriglot.pipeline.progress import ProgressReporter
 from veriglot.pipeline.ray_engine import connected, open_engine
 from veriglot.records import ErrorProfile, Prediction, Sample, encode
 from veriglot.records.settings import Record
@@ -66,7 +66,7 @@ def run(
     jobs: int = 1,
     batch_size: int = 32,
     restart: bool = False,
-    watch: Watch | None = None,
+    progress: ProgressReporter | None = None,
 ) -> Outcome:
     """Run a study, or its missing parts.
 
@@ -77,14 +77,14 @@ def run(
         jobs: processes for detection; 0 for one per core. The results do not depend on it.
         batch_size: maximum number of responses in a batch, likewise.
         restart: make everything anew except cached calls.
-        watch: gets the progress.
+        progress: shows the steps, their finished rows and messages.
 
     Raises:
         UsageError: the folder belongs to another study, is in use, or has rows made with other settings.
         ModelError: a spending limit is reached, or no model answers; finished rows stay.
         VeriglotError: there is no Ray cluster; raised before the first call.
     """
-    watch = watch or Watch()
+    progress = progress or ProgressReporter()
     with ExitStack() as stack:
         stack.enter_context(connected(config.limits.engine, jobs))
         folder.prepare()
@@ -92,31 +92,31 @@ def run(
         if restart:
             folder.clear()
         write_whole(folder.study, config.path.read_bytes())
-        watch.begin("reading error profiles", None)
+        progress.begin("reading error profiles", None)
         profiles = [_profile(config, folder, entry, tools) for entry in config.detectors]
-        plan, lost = make_responses(config, folder, watch)
+        plan, lost = make_responses(config, folder, progress)
         total = len(config.detectors) * sum(plan.responses(model) for model in plan.models)
-        watch.begin("judging responses", total)
+        progress.begin("judging responses", total)
         detectors = []
         failed = 0
         for entry, profile in zip(config.detectors, profiles, strict=True):
             recipe, where = _recipe(tools, entry, profile), config.limits.engine
             gpu = where == "ray" and uses_gpu(entry.name)
-            with open_engine(where, recipe, jobs=jobs, batch_size=batch_size, gpu=gpu, say=watch.say) as engine:
+            with open_engine(where, recipe, jobs=jobs, batch_size=batch_size, gpu=gpu, say=progress.say) as engine:
                 compared = _compared_profile(config, folder, entry)
                 for each in (profile, compared):
                     if each is not None:  # a profile may have been measured with an earlier revision of the detector
                         _check_profile(entry, each, engine.description)
-                failed += _judge(folder, entry, plan.models, engine, watch)
+                failed += _judge(folder, entry, plan.models, engine, progress)
                 detectors.append(
                     ProfiledDetector(engine.description, profile, config.study, entry.unique_name, compared)
                 )
-        watch.begin("estimating rates", total)
-        estimated = estimate_all(config, folder, plan, detectors, watch)
-        watch.begin("surveying responses", total // len(detectors))
-        results = described(assemble(config, folder, plan, estimated, watch), config, plan, estimated, lost)
+        progress.begin("estimating rates", total)
+        estimated = estimate_all(config, folder, plan, detectors, progress)
+        progress.begin("surveying responses", total // len(detectors))
+        results = described(assemble(config, folder, plan, estimated, progress), config, plan, estimated, lost)
         write_whole(folder.results, encode(results) + b"\n")
-        watch.begin("writing the report", None)
+        progress.begin("writing the report", None)
         tools.render(results, folder)
     return Outcome(results, lost + failed)
 
@@ -124,12 +124,14 @@ def run(
 # Detection: every response is compared with its evidence; one output for each detector and model, all resumable.
 
 
-def _judge(folder: Folder, entry: DetectorEntry, models: Iterable[str], engine: Engine, watch: Watch) -> int:
+def _judge(
+    folder: Folder, entry: DetectorEntry, models: Iterable[str], engine: Engine, progress: ProgressReporter
+) -> int:
     """Score the responses of all models that have no prediction yet, in one run; returns how many failed."""
 
     def tell(_: Sample | FailedRow, prediction: Prediction | None) -> None:
         if prediction is not None:
-            watch.advance()
+            progress.advance()
 
     jobs = [_output_job(folder, entry, model, engine.description) for model in models]
     return run_jobs(jobs, engine, seen=tell).statuses["failed"]
@@ -197,7 +199,7 @@ def _check_profile(entry: DetectorEntry, profile: ErrorProfile, description: Des
         raise UsageError(f"{what} is of {profile.detector}, and the study uses {description.name}.", REMEASURE)
     if abs(profile.threshold - description.threshold) > 1e-9:
         raise UsageError(
-            f"{what} holds at the threshold {profile.threshold}, and the study marks from {description.threshold}.",
+            f"{what} is for the threshold {profile.threshold}, and the study marks from {description.threshold}.",
             REMEASURE,
         )
 

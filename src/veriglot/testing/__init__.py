@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import (
     Detector,
     Direction,
@@ -70,7 +70,7 @@ def ordinary_samples() -> list[Sample]:
 
 def hostile_samples() -> list[Sample]:
     """Samples that are empty, odd or huge. Each must be returned, scored or with a reason."""
-    odd = packaged(__package__, "hostile.toml", dict[str, str])
+    odd = read_package_data(__package__, "hostile.toml", dict[str, str])
     responses = {name: text.replace("HALF", _HALF) for name, text in odd.items()} | {
         "one long word": "mill" * 2000,
         "many words": " ".join(f"The mill number {number} was built in {1000 + number}." for number in range(250)),

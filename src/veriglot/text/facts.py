@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.text.segmentation import sentences, words
 from veriglot.text.values import month_names
 
@@ -69,7 +69,7 @@ class _Rules(msgspec.Struct, forbid_unknown_fields=True):
 
 @cache
 def _entries() -> dict[str, dict[str, str | bool | int]]:
-    return packaged(__package__, "fact_rules.json", dict[str, dict[str, str | bool | int]])
+    return read_package_data(__package__, "fact_rules.json", dict[str, dict[str, str | bool | int]])
 
 
 def rules_of(language: str | None) -> _Rules | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.text.unicode import Kind, code_points, kind_table, script_names, script_table
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _CANTONESE_SHARE = 0.01
 
 @cache
 def _sets() -> dict[str, UInt32s]:
-    table = packaged(__package__, "chinese_characters.json", dict[str, str]) | {"cantonese": _CANTONESE}
+    table = read_package_data(__package__, "chinese_characters.json", dict[str, str]) | {"cantonese": _CANTONESE}
     return {name: code_points(characters) for name, characters in table.items()}
 
 
@@ -107,7 +107,7 @@ class _Knowledge(msgspec.Struct, frozen=True):
 
 @cache
 def _knowledge() -> _Knowledge:
-    return packaged(__package__, "identification.json", _Knowledge)
+    return read_package_data(__package__, "identification.json", _Knowledge)
 
 
 class _Words:

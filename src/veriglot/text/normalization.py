@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.text.unicode import Kind, code_points, kind_table, text_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _TABLE_SIZE = 0x30000  # planes 0 to 2; nothing beyond them is folded
 
 @cache
 def _table() -> UInt32s:
-    pairs = packaged(__package__, "fold_pairs.json", dict[str, str])
+    pairs = read_package_data(__package__, "fold_pairs.json", dict[str, str])
     table = np.arange(_TABLE_SIZE, dtype=np.uint32)
     table[code_points(pairs["from"])] = code_points(pairs["to"])
     return table
@@ -75,13 +75,13 @@ class _LetterForms(msgspec.Struct):
 @cache
 def letter_forms() -> dict[str, str]:
     """Mapping from a form of a letter or mark to the unified form; both are single code points."""
-    table = packaged(__package__, "letter_forms.json", _LetterForms)
+    table = read_package_data(__package__, "letter_forms.json", _LetterForms)
     return {other: form for form, others in (table.letters | table.punctuation).items() for other in others}
 
 
 _CACHED_FORMS = 100_000
 _JOINS = sys.maxunicode + 1
-_MARKS = packaged(__package__, "marks.toml", dict[str, list[tuple[int, int]]])
+_MARKS = read_package_data(__package__, "marks.toml", dict[str, list[tuple[int, int]]])
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from icu4py.breakers import BaseBreaker, CharacterBreaker, SentenceBreaker, WordBreaker
 
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.text.normalization import fold
 from veriglot.text.unicode import Kind, code_points, kind_table, text_of
 
@@ -143,7 +143,7 @@ def _is_short_form(body: str, language: str | None) -> bool:
 
 @cache
 def _abbreviations() -> dict[str, frozenset[str]]:
-    listed = packaged(__package__, "abbreviations.json", dict[str, str])
+    listed = read_package_data(__package__, "abbreviations.json", dict[str, str])
     return {tag: frozenset(forms.split()) for tag, forms in listed.items()}
 
 

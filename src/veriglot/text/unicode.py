@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +67,7 @@ class _Ranges(msgspec.Struct):
 
 @cache
 def _ranges() -> _Ranges:
-    return packaged(__package__, "unicode_ranges.json", _Ranges)
+    return read_package_data(__package__, "unicode_ranges.json", _Ranges)
 
 
 def _unpacked(values: list[int]) -> UInt8s:
@@ -166,7 +166,7 @@ def _latin_letters() -> UInt32s:
         base = unicodedata.normalize("NFD", chr(code))[0]
         if base.isascii():
             table[code] = ord(base)
-    for letter, latin in packaged(__package__, "latin_letters.json", dict[str, str]).items():
+    for letter, latin in read_package_data(__package__, "latin_letters.json", dict[str, str]).items():
         table[ord(letter)] = ord(latin)
     return table
 

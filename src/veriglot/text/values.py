@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 from icu4py.messageformat import MessageFormat
 
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.text.clock import times_of_day
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class _Words(NamedTuple):
 
 @cache
 def _entries() -> list[dict[str, _Entry]]:
-    return [packaged(__package__, f"{name}_words.json", dict[str, _Entry]) for name in ("number", "value")]
+    return [read_package_data(__package__, f"{name}_words.json", dict[str, _Entry]) for name in ("number", "value")]
 
 
 def month_names(base: str) -> list[frozenset[str]]:
@@ -590,7 +590,7 @@ def _plain(text: str, line: Sequence[_Item], index: int, hours: Mapping[int, flo
 
 # Whether the values of one text support those of another.
 COMPUTED = 2  # verdict on a value that can be computed from others
-_FACTORS = packaged(__package__, "units.toml", dict[str, tuple[str, int | float]])
+_FACTORS = read_package_data(__package__, "units.toml", dict[str, tuple[str, int | float]])
 _EXACT = ("year", "month", "day", "ordinal", "century", "decade")  # never rounded
 _NEAR = 0.02  # of a converted value
 _COMMON = 2  # numbers up to here are too common to tell

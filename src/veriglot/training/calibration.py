@@ -419,7 +419,7 @@ _OF_CALIBRATION = ("ece", "brier")
 
 
 def fit_calibration(
-    rows: Rows, *, detector: str, made: str | None, method: Method = "platt", seed: int = 0
+    rows: Rows, *, detector: str, detector_signature: str | None, method: Method = "platt", seed: int = 0
 ) -> Calibration:
     """A calibration of one detector.
 
@@ -429,7 +429,7 @@ def fit_calibration(
     Args:
         rows: labelled responses with the detector's predictions.
         detector: its name and revision.
-        made: its signature, or None.
+        detector_signature: the detector's, or None.
         method: `platt` or `isotonic`.
         seed: for folds and intervals.
 
@@ -455,7 +455,7 @@ def fit_calibration(
     return Calibration(
         format=Calibration.known,
         detector=detector,
-        settings=settings_of(made) if source == "words" else made,
+        settings=settings_of(detector_signature) if source == "words" else detector_signature,
         source=source,
         method=method,
         threshold=threshold,

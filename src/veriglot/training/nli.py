@@ -40,7 +40,7 @@ from veriglot.judging.classifiers import label_aliases, normalised_label
 from veriglot.judging.nli import load_entailment
 from veriglot.metrics.estimate import Resampling, estimated
 from veriglot.metrics.reference import reference, response_label
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Sample
 from veriglot.records.settings import (
     Record,
@@ -67,7 +67,7 @@ __all__ = ["plan", "read_config", "train"]
 
 Label = Literal["entailment", "neutral", "contradiction", "not_entailment"]
 LABELS = {3: ("entailment", "neutral", "contradiction"), 2: ("entailment", "not_entailment")}
-_TRAINING = packaged(__package__, "defaults.toml", dict[str, dict[str, Any]])["nli"]
+_TRAINING = read_package_data(__package__, "defaults.toml", dict[str, dict[str, Any]])["nli"]
 _RESAMPLES = 1000
 _SORTED = 50  # batches whose rows are sorted by length together
 
@@ -428,9 +428,9 @@ def _planned(config: NLIConfig, network: Any, rows: Encoded, counts: list[Rows],
     return Result(counts, dict(left_out), round(steps), tokens, parameters, trained, memory)
 
 
-def _arguments(config: NLIConfig, folder: Path, **more: Any) -> Any:
+def _arguments(config: NLIConfig, folder: Path, **changes: Any) -> Any:
     """Arguments of transformers' trainer."""
-    settings = {**_TRAINING, **config.training, "use_cpu": device_for(config.device).type == "cpu", **more}
+    settings = {**_TRAINING, **config.training, "use_cpu": device_for(config.device).type == "cpu", **changes}
     try:
         return transformers.TrainingArguments(output_dir=str(folder), seed=config.seed, **settings)
     except (TypeError, ValueError) as error:
@@ -457,7 +457,7 @@ def train(config: NLIConfig, folder: Path, *, say: Callable[[str], None] = lambd
         result = read_json_record(finished, Result, f"Remove {output} to train it again.")
         if result.fingerprint == job.result.fingerprint:
             return result
-        remedy = "Give another output, or remove the folder to begin anew."
+        remedy = "Give another output, or remove the folder to start over."
         raise UsageError(f"{output} was trained with other settings or other data.", remedy)
     saved = output.with_name(f"{output.name}.checkpoints")
     begun = saved / "run.txt"

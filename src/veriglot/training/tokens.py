@@ -59,7 +59,7 @@ from veriglot.hub.checkpoints import (
 )
 from veriglot.judging.base import resolve_language
 from veriglot.metrics.reference import reference
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Sample, Span
 from veriglot.records.languages import base_tag
 from veriglot.records.settings import (
@@ -88,7 +88,7 @@ _FIGURES = ("loss", "precision", "recall", "f1", "macro_f1")
 _IGNORED = -100  # the label that the loss of transformers ignores
 _BINARY = ("supported", "hallucination")  # the names in LettuceDetect
 _DEFAULT_LENGTH = 4096  # as mFAVA (Table 5), if the model allows it
-_DEFAULTS = packaged(__package__, "defaults.toml", dict[str, dict[str, Any]])
+_DEFAULTS = read_package_data(__package__, "defaults.toml", dict[str, dict[str, Any]])
 _OURS = ("output_dir", "seed", "data_seed")  # set by this module, not by the file
 
 
@@ -247,7 +247,7 @@ class Run(Record):
 _Labelled = tuple[Sample, tuple[Span, ...], str]  # sample, spans, language
 
 
-class Material:
+class TrainingData:
     """Training and validation data as model inputs.
 
     Attributes:
@@ -489,9 +489,9 @@ def token_figures(outputs: Any, labels: Any, names: Sequence[str]) -> dict[str, 
         labels: the label of each token, -100 outside the response, same shape.
         names: of the outputs; the first means "supported".
     """
-    mine = labels != _IGNORED
+    labelled = labels != _IGNORED
     types = np.array([re.sub("^[BI]-", "", name) for name in names])
-    marked, right = types[outputs[mine]], types[labels[mine]]
+    marked, right = types[outputs[labelled]], types[labels[labelled]]
 
     def figures(marks: Any, truth: Any) -> dict[str, float]:
         hits = int((marks & truth).sum())
@@ -554,7 +554,7 @@ def _memory() -> int:
     return int(psutil.Process().memory_info().rss)
 
 
-def _material(config: TokensConfig, folder: Path) -> tuple[Material, InputFormat]:
+def _material(config: TokensConfig, folder: Path) -> tuple[TrainingData, InputFormat]:
     """The rows, and the input format that the checkpoint records."""
     check_licence(config.model, accepted=config.accept_licence)
     source = checkpoint(config.model)
@@ -564,7 +564,7 @@ def _material(config: TokensConfig, folder: Path) -> tuple[Material, InputFormat
     bounds = [tokenizer.model_max_length, getattr(config_of(source, **options), "max_position_embeddings", None)]
     room = config.max_length or min(_DEFAULT_LENGTH, *filter(None, bounds))
     four_bit = config.adapter == "qlora" and config.save == "adapter"
-    return Material(config, folder, tokenizer, room), InputFormat(config.prompt, room, config.languages, four_bit)
+    return TrainingData(config, folder, tokenizer, room), InputFormat(config.prompt, room, config.languages, four_bit)
 
 
 def train(config: TokensConfig, folder: Path, *, say: Say = lambda _: None) -> list[Run]:
@@ -611,7 +611,7 @@ _IS_FIRST = os.environ.get("RANK", "0") == "0"  # main process of `accelerate la
 _RUN = "run.json"  # marks a finished checkpoint folder
 
 
-def _bind(output: Path, config: TokensConfig, material: Material) -> None:
+def _bind(output: Path, config: TokensConfig, material: TrainingData) -> None:
     """Write the settings into the output folder; refuse a folder of other settings or data.
 
     Raises:
@@ -631,8 +631,8 @@ def _bind(output: Path, config: TokensConfig, material: Material) -> None:
         before = json.loads(path.read_bytes())
         if before != now:
             raise UsageError(
-                f"{output} was begun with other settings: {'; '.join(differing_settings(before, now))}.",
-                "Give another output, or remove the folder to begin anew.",
+                f"{output} was started with other settings: {'; '.join(differing_settings(before, now))}.",
+                "Give another output, or remove the folder to start over.",
             )
     elif _IS_FIRST:
         write_json(path, now)
@@ -642,7 +642,13 @@ _FREE = ("output", "seeds", "model", "data", "validation", "device", "accept_lic
 
 
 def _fit(
-    config: TokensConfig, trainee: _Trainee, material: Material, language: str | None, seed: int, target: Path, say: Say
+    config: TokensConfig,
+    trainee: _Trainee,
+    material: TrainingData,
+    language: str | None,
+    seed: int,
+    target: Path,
+    say: Say,
 ) -> Run:
     """Train one checkpoint, resume if it was interrupted, and write its folder."""
     saved = target.with_name(f"{target.name}.checkpoints")
@@ -771,7 +777,7 @@ def summary(runs: Sequence[Run]) -> list[dict[str, Any]]:
     return rows
 
 
-def _card(config: TokensConfig, material: Material, run: Run) -> str:
+def _card(config: TokensConfig, material: TrainingData, run: Run) -> str:
     """The model card in the hub's format."""
     rows = material.rows.of(run.language)
     settings = {key: value for key, value in msgspec.to_builtins(config).items() if value or value == 0}

@@ -13,7 +13,7 @@ import msgspec
 
 from veriglot.errors import UsageError, VeriglotError
 from veriglot.http.session import HttpError, Response, Session
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.languages import get_language
 from veriglot.signatures import __version__, digest
 from veriglot.storage.cache import Cache
@@ -220,7 +220,7 @@ def _add(known: Json, part: Mapping[str, Any]) -> None:
 
 _BATCH = 20  # pages per request; the whole text of each page needs its own request anyway (TextExtracts)
 _LISTED = 50  # titles per request for names only, the maximum without an account
-_QUERIES = packaged(__package__, "queries.toml", dict[str, dict[str, str]])
+_QUERIES = read_package_data(__package__, "queries.toml", dict[str, dict[str, str]])
 
 
 class Wikipedia:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import msgspec
 
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.languages import get_language
 from veriglot.records.settings import Record
 from veriglot.signatures import digest
@@ -60,7 +60,7 @@ _HEADING = re.compile(r"^(={1,6})[ \t]*(.*?)[ \t]*\1[ \t]*$")
 @cache
 def table(name: str) -> dict[str, Any]:
     """A data table of this package, such as `editions`."""
-    return packaged(__package__, f"{name}.json", dict[str, Any])
+    return read_package_data(__package__, f"{name}.json", dict[str, Any])
 
 
 class Article(Record, omit_defaults=True):

@@ -194,13 +194,13 @@ class Wikidata:
         for row in self._ask("labels", items=items, languages=wanted):
             labels[_number(row["item"])][row.get("label@", "")] = row["label"]
         years = defaultdict[str, list[int]](list)
-        things = defaultdict[tuple[str, str], dict[str, Item]](dict)
+        entities = defaultdict[tuple[str, str], dict[str, Item]](dict)
         for row in self._ask("properties", items=items):
             item, value = _number(row["item"]), row.get("value", "")
             if row["property"] == _BIRTH:
                 years[item] += [int(match[1]) for match in _YEAR.finditer(value)]
             elif value:  # empty if Wikidata has an unknown value
-                things[item, row["property"]][value] = Item(_number(value), row.get("label", ""))
+                entities[item, row["property"]][value] = Item(_number(value), row.get("label", ""))
         for person in people:
             id_ = person.id
             own = {tag: titles[id_][tag] for tag in editions if tag in titles[id_]}
@@ -210,8 +210,8 @@ class Wikidata:
                 names={tag: names[tag] or without_parentheses(title) for tag, title in own.items()},
                 titles=own,
                 born=min(years[id_], default=None),  # the earliest of several dates of birth
-                occupations=_sorted(things[id_, _OCCUPATION]),
-                citizenships=_sorted(things[id_, _CITIZENSHIP]),
+                occupations=_sorted(entities[id_, _OCCUPATION]),
+                citizenships=_sorted(entities[id_, _CITIZENSHIP]),
             )
 
     def _ask(self, name: str, **values: str) -> list[dict[str, str]]:
@@ -259,8 +259,8 @@ def _number(uri: str) -> str:
     return uri.rpartition("/")[2]
 
 
-def _sorted(things: dict[str, Item]) -> tuple[Item, ...]:
-    return tuple(sorted(things.values(), key=lambda thing: (len(thing.item), thing.item)))
+def _sorted(entities: dict[str, Item]) -> tuple[Item, ...]:
+    return tuple(sorted(entities.values(), key=lambda entity: (len(entity.item), entity.item)))
 
 
 def without_parentheses(title: str) -> str:

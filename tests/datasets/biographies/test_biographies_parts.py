@@ -153,10 +153,10 @@ def test_a_shelf_gives_each_article_by_its_id(tmp_path: Path) -> None:
     rows = [Reference(f"Q{n}-de", "de", f"Überall {n}\n") for n in range(50)]
     path = tmp_path / "articles.jsonl"
     write_lines(path, rows)
-    with ArticleStore(path) as shelf:
-        assert [shelf.get(row.id) for row in reversed(rows)] == rows[::-1]
-        assert "Q7-de" in shelf
-        assert shelf.get("Q7-fr") is None
+    with ArticleStore(path) as store:
+        assert [store.get(row.id) for row in reversed(rows)] == rows[::-1]
+        assert "Q7-de" in store
+        assert store.get("Q7-fr") is None
 
 
 def test_servers_of_wikis() -> None:

@@ -76,7 +76,7 @@ def test_a_set_from_the_wikipedias(veriglot: Command, tmp_path: Path) -> None:
     table = done.out.splitlines()
     assert table[0].split()[:6] == ["model", "language", "asked", "failed", "responses", "kept"]
     assert table[-1].split()[:5] == ["all", "45", "0", "45", "36"]
-    assert f"Responses set aside, whole and with the reason, in {root / 'rejected.jsonl'}: 9." in done.err
+    assert f"Responses rejected, with reasons in {root / 'rejected.jsonl'}: 9." in done.err
 
 
 def test_rows_of_the_sets(veriglot: Command, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_labels_and_the_bench_that_stands_beside_the_set(veriglot: Command, tmp_
         done = veriglot(*words[:-1], "--labels", labels)
         assert done.code == 0, done.err
         assert world.asked == asked  # labels cost nothing
-    assert "of another text, 1 of no row" in done.err
+    assert "for no row: 1." in done.err
     counts = json.loads((root / "manifest.json").read_text("utf-8"))["labels"]
     assert counts == {"given": len(given) + 1, "used": len(given) - 1, "of_another_text": 1, "of_no_row": 1}
 
@@ -178,7 +178,7 @@ def test_fewer_languages_are_enough_where_one_says_so(veriglot: Command, tmp_pat
     with World() as world:
         done = veriglot(*world.words(root, count=8), "--at-least", 2, "--prompts-only")
     assert done.code == 0, done.err
-    assert "8 people looked up, 8 taken" in done.err
+    assert "People looked up: 8, taken: 8." in done.err
     prompts = {row["id"] for row in read_lines(root / "prompts.jsonl")}
     assert len(prompts) == 8 * 3 - 5
     assert prompts.isdisjoint({"Q3-de", "Q4-fi", "Q5-fi", "Q6-de", "Q8-de"})

@@ -222,7 +222,7 @@ def test_lines_that_a_scorer_refuses_are_counted_with_the_reason(tmp_path: Path)
 
 def test_translations_that_nothing_scores_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "data.jsonl", many(5))
-    with pytest.raises(UsageError, match="nothing scores them"):
+    with pytest.raises(UsageError, match="nothing to score them by"):
         mt_sample(MtSample((str(path),), "en", Cleaning("de")), tmp_path / "out")
     with pytest.raises(UsageError, match="is not named"):
         mt_sample(MtSample((str(path),), None, Cleaning("de"), scorers=order(path).scorers), tmp_path / "out2")

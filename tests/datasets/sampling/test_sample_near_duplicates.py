@@ -34,7 +34,7 @@ from veriglot.datasets.sampling.filters import (
     mark_repeats,
 )
 from veriglot.datasets.sampling.lines import Line, LineStore, LineWriter, key_of
-from veriglot.pipeline.progress import Watch
+from veriglot.pipeline.progress import ProgressReporter
 from veriglot.text.normalization import fold
 
 if TYPE_CHECKING:
@@ -168,8 +168,12 @@ def test_of_a_chain_of_near_duplicates_the_first_stays(
         np.save(tmp_path / "fates.npy", fates)
         shards = Shards(tmp_path / "shards", len(texts), 150)
         cleaning = Cleaning("de", min_length=0, min_confidence=0.0)
-        shards.run(partial(LineChecker, tmp_path / "lines", tmp_path / "fates.npy", cleaning), jobs=1, watch=Watch())
-        left = mark_near_duplicates(store, shards, fates, near=0.8, unique="source", watch=Watch())
+        shards.run(
+            partial(LineChecker, tmp_path / "lines", tmp_path / "fates.npy", cleaning),
+            jobs=1,
+            progress=ProgressReporter(),
+        )
+        left = mark_near_duplicates(store, shards, fates, near=0.8, unique="source", progress=ProgressReporter())
     assert left == 0
     seen = np.flatnonzero(shards.joined("sketches") != 0)
     kept = [number for number in seen.tolist() if fates[number] == DropReason.CLEAN]

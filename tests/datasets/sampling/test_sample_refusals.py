@@ -65,7 +65,9 @@ def test_fewer_lines_than_asked_for_are_shared_out_and_said(tmp_path: Path, capf
     path = jsonl(tmp_path / "data.jsonl", rows(50))
     assert run(path, tmp_path / "out", "--scores", "qe:higher-is-worse") == 0
     told = capfd.readouterr().err
-    assert "qe: 1,000 lines fewer were drawn than wanted, since its worst percentile holds 1 lines" in told
+    assert (
+        "qe: lines missing from its draw: 1,000. Lines in its worst percentile, with those already chosen: 1." in told
+    )
     sample = json.loads((tmp_path / "out" / "report.json").read_bytes())["sample"]
     assert (sample["worst"], sample["drawn"], sample["sample"]) == (50, 0, 50)
     assert {name: part["lines"] for name, part in sample["parts"].items()} == {"train": 25, "dev": 10, "test": 15}

@@ -18,7 +18,7 @@ import pytest
 from veriglot.cli import main
 from veriglot.datasets.sampling.filters import Cleaning, Shards
 from veriglot.datasets.sampling.sample import MtSample, Sampling, mt_sample
-from veriglot.pipeline.progress import Watch
+from veriglot.pipeline.progress import ProgressReporter
 from veriglot.records import Direction, Score, Status
 
 if TYPE_CHECKING:
@@ -130,11 +130,11 @@ class Squares:
 def test_ranges_are_whole_or_not_there(tmp_path: Path) -> None:
     shards = Shards(tmp_path / "shards", 25, 10)
     with pytest.raises(ValueError, match="too much"):
-        shards.run(lambda: Squares(17), jobs=1, watch=Watch())
+        shards.run(lambda: Squares(17), jobs=1, progress=ProgressReporter())
     (tmp_path / "shards" / "000001.partial").mkdir()  # as after a kill during the write
     (tmp_path / "shards" / "000001.partial" / "values.npy").write_bytes(b"\x93NUM")
     rest = Squares(None)
-    shards.run(lambda: rest, jobs=1, watch=Watch())
+    shards.run(lambda: rest, jobs=1, progress=ProgressReporter())
     assert rest.seen == [15]
     assert shards.joined("values").tolist() == [number**2 for number in range(25)]
     assert shards.notes() == {"even": 13}

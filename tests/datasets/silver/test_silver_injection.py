@@ -271,7 +271,7 @@ def test_a_run_that_stops_goes_on_and_ends_with_the_same_bytes(tmp_path: Path) -
     assert part.read_bytes() == whole.read_bytes()
     assert rejected_path(part).read_bytes() == rejected_path(whole).read_bytes()
     assert load_account(part) == load_account(whole)
-    with pytest.raises(UsageError, match="was begun differently"):
+    with pytest.raises(UsageError, match="was started differently"):
         made(part, count=20, clean=0.5)
 
 

@@ -45,8 +45,8 @@ def test_rows_that_were_set_aside_are_counted_apart_from_replies_that_were_not_t
     assert sum(step.tries.values()) == len(lines) - 2
     assert step.tries["response: untranslated"] == 2
     page = card_page(card([str(translated)]))
-    assert "- set aside: 2: untranslated 2\n" in page
-    assert f"- replies or tries not taken: {len(lines) - 2}: " in page
+    assert "- rejected rows: 2: untranslated 2\n" in page
+    assert f"- rejected replies or attempts: {len(lines) - 2}: " in page
 
 
 @pytest.mark.parametrize("prices", ["", '[cost]\ncurrency = "EUR"\nprompts = 2.0\nreplies = 8.0\n'])

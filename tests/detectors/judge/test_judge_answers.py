@@ -38,7 +38,7 @@ def test_an_answer_is_found_among_other_words(text: str) -> None:
         (Reply("I'm sorry, but I cannot help with that."), "no JSON.*I'm sorry"),
         (Reply('{"label": tr', "length"), "cut at its length"),
         (Reply('{"label": true}', "length"), "cut at its length"),
-        (Reply("", "filter"), "held its reply back"),
+        (Reply("", "filter"), "withheld its reply"),
         (Reply('{"label": "perhaps"}'), "not as asked"),
         (Reply('{"verdict": true}'), "not as asked"),
         (Reply('{"label": true} or rather {"label": false}'), "2 answers that differ"),

@@ -45,7 +45,7 @@ def test_a_response_without_fault_is_clean() -> None:
         (says('{"spans": [{"text": "1881", "ty'), "no JSON"),
         (says({"spans": [WRONG]}, finish="length"), "cut at its length"),
         (says("I cannot judge this content."), "I cannot judge"),
-        (says("", finish="filter"), "held its reply back"),
+        (says("", finish="filter"), "withheld its reply"),
         (says({"spans": [{**WRONG, "type": "typo"}]}), "'typo'"),
         (says({"spans": [{**WRONG, "text": "1882"}]}), "None of the judge's 1 quotes"),
         (says({"spans": "1881"}), "not as asked"),

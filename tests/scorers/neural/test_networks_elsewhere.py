@@ -11,7 +11,7 @@ import pytest
 
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import UsageError, WeightsError
-from veriglot.pipeline.companion import python_of
+from veriglot.pipeline.external import python_of
 from veriglot.records import Evidence, Sample, Status, Task
 from veriglot.records.languages import tag_of, translation_codes
 from veriglot.scorers.registry import load_scorer

@@ -44,7 +44,7 @@ def rows_of(samples: Sequence[Sample], **options: Any) -> Rows:
 
 def fitted(rows: Rows, **options: Any) -> Calibration:
     detector = ToldWords()
-    return fit_calibration(rows, detector=detector.name, made=detector.signature, **options)
+    return fit_calibration(rows, detector=detector.name, detector_signature=detector.signature, **options)
 
 
 def figure(found: Calibration, what: str, name: str = "ece", level: str = "word", script: str = "all") -> Measured:
@@ -110,7 +110,7 @@ def test_scripts_of_enough_texts_have_their_own_and_the_rest_the_default() -> No
 
 def test_spans_alone_learn_what_outside_and_inside_mean() -> None:
     rows = rows_of(drawn(300, np.random.default_rng(6), STEP), spans_alone=True)
-    found = fit_calibration(rows, detector="told-a@1", made="made|threshold:0.5")
+    found = fit_calibration(rows, detector="told-a@1", detector_signature="made|threshold:0.5")
     default = found.words.default
     assert found.source == "spans"
     assert found.settings == "made|threshold:0.5", "which spans there are hangs on the threshold"

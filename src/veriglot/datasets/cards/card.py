@@ -25,7 +25,7 @@ from veriglot.datasets.checks.scan import DataFile, Splits, find_files
 from veriglot.errors import UsageError
 from veriglot.formats.base import Report
 from veriglot.formats.reader import read_rows
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Kind, Sample
 from veriglot.records.languages import languages
 from veriglot.records.settings import Record, errors_of, read_toml_records, require
@@ -36,7 +36,7 @@ from veriglot.storage.files import beside
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from veriglot.pipeline.progress import Watch
+    from veriglot.pipeline.progress import ProgressReporter
 
 __all__ = ["blank", "card", "card_page", "read_given"]
 
@@ -443,7 +443,7 @@ def card(
     format: str | None = None,  # noqa: A002  the word that users type
     language: str | None = None,
     splits: str = "names",
-    watch: Watch | None = None,
+    progress: ProgressReporter | None = None,
 ) -> Card:
     """Make the card of data sets.
 
@@ -453,7 +453,7 @@ def card(
         format: of every file; None to detect it.
         language: BCP 47 tag for samples without a language.
         splits: definition of splits, see `build.checking.Splits`.
-        watch: callback for progress.
+        progress: shows the steps and their finished rows.
 
     Raises:
         InputError: a file does not exist or cannot be read.
@@ -461,7 +461,7 @@ def card(
     """
     if "-" in data:
         raise UsageError("Standard input cannot be read again.", "Write it to a file first.")
-    report = check(data, format=format, language=language, splits=splits, watch=watch)
+    report = check(data, format=format, language=language, splits=splits, progress=progress)
     read = {checked.path: checked for checked in report.files if checked.samples or checked.unreadable}
     files = [file for file in find_files(data, Report()) if file.path in read]
     return Card(
@@ -481,7 +481,7 @@ def card(
 
 _BAR = re.compile(r"(?<!\\)\|")
 _MARKS = re.compile(r"([\\`*_\[\]<>|#])")
-_SIZES = packaged(__package__, "sizes.toml", dict[str, int])
+_SIZES = read_package_data(__package__, "sizes.toml", dict[str, int])
 _SPLITS = {"train": "train", "dev": "validation", "test": "test"}
 _NATIVE = {"jsonl", "parquet", "native"}
 _KINDS_OF = {"human": "people", "model": "model or rule"}
@@ -776,13 +776,13 @@ def _ratings(card: Card) -> Iterator[tuple[str, ...]]:
 def _limits(card: Card) -> Iterator[str]:
     levels = {finding.check: finding.level for finding in card.checks.findings}
     if {labels.kind for labels in card.checks.labels} == {"model"}:
-        yield "Labels are by models or rules (silver), not by people: figures on them are no figures on real errors."
+        yield "Labels are by models or rules (silver), not by people: figures on them do not measure real errors."
     if "no_clean_rows" in levels:
-        yield "Labels with hardly a clean response: false alarms cannot be measured on them."
+        yield "Hardly a labelled response is clean: false alarms cannot be measured."
     if "dense_marks" in levels:
         yield "More is marked than in most answers of models: figures at one prevalence do not carry over to another."
     if levels.get("glued_span") == "error":
-        yield "Old and new words stand glued together: a detector can learn the seam."
+        yield "Old and new words are glued together: a detector can learn the seam."
     if any(name.startswith("leaked_") and checks()[name].level == "error" for name in levels):
         yield "Splits share texts or references: figures on one split after training on another are too good."
     if "repeated_text" in levels:

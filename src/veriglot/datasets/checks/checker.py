@@ -25,7 +25,7 @@ from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.base import Report
 from veriglot.formats.writer import Writer
 from veriglot.metrics.agreement import alpha, coincidences
-from veriglot.pipeline.progress import Watch
+from veriglot.pipeline.progress import ProgressReporter
 from veriglot.records.settings import Record
 from veriglot.signatures import __version__, signature
 
@@ -281,7 +281,7 @@ def check(
     splits: str = "names",
     near: float = 0.8,
     clean: CleanedCopy | None = None,
-    watch: Watch | None = None,
+    progress: ProgressReporter | None = None,
 ) -> CheckReport:
     """Check data sets, all of `data` together.
 
@@ -292,13 +292,13 @@ def check(
         splits: definition of splits, see `Splits`.
         near: Jaccard similarity of character n-grams (0 to 1) from which two texts are near-duplicates.
         clean: path and options of a cleaned copy.
-        watch: callback for progress.
+        progress: shows the steps and their finished rows.
 
     Raises:
         InputError: a file does not exist, or the only one cannot be read.
         UsageError: the cleaned copy cannot be written there.
     """
-    watch, report = watch or Watch(), Report()
+    progress, report = progress or ProgressReporter(), Report()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="veriglot-check-")))
         spool = stack.enter_context(closing(Spool(folder / "rows")))
@@ -306,16 +306,18 @@ def check(
         if clean is not None:
             clean.refuse_inputs([file.path for file in files])
         first = FirstPass(spool, Splits(splits), report, clean.drop if clean else frozenset())
-        first.read(files, format_name=format, language=language, watch=watch)
-        return _Checker(first, folder, near, watch, stack).run(clean)
+        first.read(files, format_name=format, language=language, progress=progress)
+        return _Checker(first, folder, near, progress, stack).run(clean)
 
 
 class _Checker:
     """The passes after the first one."""
 
-    def __init__(self, first: FirstPass, folder: Path, near: float, watch: Watch, stack: ExitStack) -> None:
+    def __init__(
+        self, first: FirstPass, folder: Path, near: float, progress: ProgressReporter, stack: ExitStack
+    ) -> None:
         self._first, self._spool, self._index, self._tally = first, first.spool, first.index, first.tally
-        self._folder, self._near, self._watch, self._stack = folder, near, watch, stack
+        self._folder, self._near, self._progress, self._stack = folder, near, progress, stack
         self._not_looked_for: dict[str, str] = {}
 
     def run(self, clean: CleanedCopy | None) -> CheckReport:
@@ -358,9 +360,9 @@ class _Checker:
 
     def _rows(self, what: str) -> Iterator[tuple[int, Row]]:
         """Every row again, with its number."""
-        self._watch.begin(what, len(self._spool))
+        self._progress.begin(what, len(self._spool))
         for number, row in enumerate(self._spool):
-            self._watch.advance()
+            self._progress.advance()
             yield number, row
 
     def _learn(self) -> tuple[Groups, Groups]:
@@ -388,7 +390,10 @@ class _Checker:
         )
         for name, near_index in (("near_text", texts), ("leaked_near_reference", references)):
             if near_index.uncompared:
-                self._watch.say(f"{near_index.uncompared:,} texts share a bucket with too many to be compared ({name})")
+                self._progress.say(
+                    f"texts similar to too many others to be compared with all of them: {near_index.uncompared:,}"
+                    f" ({name})"
+                )
         return groups
 
     def _sample(self, row: int) -> Sample:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.settings import Record, StrictRecord
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class _Catalogue(StrictRecord):
 
 @cache
 def _catalogue() -> _Catalogue:
-    return packaged(__package__, "catalogue.toml", _Catalogue)
+    return read_package_data(__package__, "catalogue.toml", _Catalogue)
 
 
 def checks() -> dict[str, _Check]:

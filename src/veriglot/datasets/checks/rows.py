@@ -148,7 +148,7 @@ def _sample_faults(sample: Sample) -> Iterator[Fault]:
     if labelled and not sample.response.strip():
         yield Fault("no_response", "it has labels and no response")
     if labelled and not any(passage.text.strip() for passage in sample.evidence):
-        yield Fault("no_evidence", "there is nothing to hold it against")
+        yield Fault("no_evidence", "there is nothing to check it against")
     flags = source_flags(sample)
     if flags:
         source = next((passage.text for passage in sample.evidence), None)
@@ -157,7 +157,7 @@ def _sample_faults(sample: Sample) -> Iterator[Fault]:
         yield Fault("no_language", "no language is stated", text=sample.response or sample.question)
     tags = _tags().findall(sample.response)
     if tags:
-        yield Fault("leftover_tags", f"{tags[0]} stands in the response", kind=tags[0].lower(), text=sample.response)
+        yield Fault("leftover_tags", f"{tags[0]} is in the response", kind=tags[0].lower(), text=sample.response)
     for name, text in (("response", sample.response), *(("evidence", passage.text) for passage in sample.evidence)):
         broken = _BROKEN.search(text)
         if broken:
@@ -188,7 +188,7 @@ def _span_faults(sample: Sample) -> Iterator[Fault]:
                 yield Fault("unknown_type", detail, kind=span.type, text=text)
             _, unit = _placed(span, sample.response) or (span, "unknown")
             if unit:
-                detail = f"it says {span.text!r} and cuts out {text!r}"
+                detail = f"its text is {span.text!r}, but its offsets give {text!r}"
                 yield Fault("text_mismatch", detail, kind=unit, text=text, lasting=unit == "unknown")
             if _is_blank(text):
                 lost += 1
@@ -212,7 +212,7 @@ def _together(spans: Sequence[Span], response: str) -> Iterator[Fault]:
         open_ = [earlier for earlier in open_ if earlier.end > span.start]
         if open_:
             crosses = any(earlier.end < span.end for earlier in open_)
-            detail, kind = ("it crosses another", "crossing") if crosses else ("it lies in another", "nested")
+            detail, kind = ("it crosses another", "crossing") if crosses else ("it is inside another", "nested")
             yield Fault("overlapping_spans", detail, kind=kind, text=text)
         open_.append(span)
 
@@ -242,11 +242,13 @@ def _language_faults(sample: Sample) -> Iterator[Fault]:
     """Script and language of the response and of its evidence, and garbled evidence."""
     response = _facts(sample.response)
     if _broken(sample.response) == "looping":
-        yield Fault("looping_response", "it goes round in circles", text=sample.response)
+        yield Fault("looping_response", "it repeats itself", text=sample.response)
     tag = sample.language
     wrong = None if tag is None else _misfit(tag, response)
     if wrong is not None and not _quoted(sample):
-        yield Fault(f"wrong_{wrong[0]}", f"it says {tag} and is in {wrong[1]}", f"{tag}: {wrong[1]}", sample.response)
+        yield Fault(
+            f"wrong_{wrong[0]}", f"it states {tag}, but is in {wrong[1]}", f"{tag}: {wrong[1]}", sample.response
+        )
     whole = "\n".join(passage.text for passage in sample.evidence)
     broken = _garbled_in(whole)
     if broken is not None:
@@ -277,7 +279,7 @@ def _evidence_faults(sample: Sample, tag: str, text: str, own: str | None) -> It
         yield Fault("reference_script", detail, f"{own}/{known.script}", text)
     wrong = _misfit(tag, known)
     if wrong is not None and (wrong[0] == "language" or not same):
-        yield Fault("reference_language", f"it says {tag} and is in {wrong[1]}", f"{tag}: {wrong[1]}", text)
+        yield Fault("reference_language", f"it states {tag}, but is in {wrong[1]}", f"{tag}: {wrong[1]}", text)
 
 
 @lru_cache(4096)

@@ -19,7 +19,7 @@ from veriglot.errors import InputError
 from veriglot.formats.base import Report, TagReport
 from veriglot.formats.reader import read_rows, readable_files
 from veriglot.metrics.spans import marked, ranges
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Sample, encode
 from veriglot.records.languages import languages
 from veriglot.records.settings import Record
@@ -30,7 +30,7 @@ from veriglot.text.segmentation import word_bounds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from veriglot.pipeline.progress import Watch
+    from veriglot.pipeline.progress import ProgressReporter
 
 __all__ = ["DataFile", "FirstPass", "Row", "Splits", "Spool", "find_files"]
 
@@ -88,7 +88,7 @@ class Balance:
         Returns:
             The reason for each check that skipped some sets.
         """
-        clean, types = _Judged("labelled rows", _FEWEST), _Judged("spans", _SPANS)
+        clean, types = _SetSizes("labelled rows", _FEWEST), _SetSizes("spans", _SPANS)
         together = defaultdict[tuple[str, str, str], list[LabelSet]](list)
         for label_set in self.sets():
             together[label_set.file, label_set.kind, label_set.taxonomy].append(label_set)
@@ -121,8 +121,8 @@ class Balance:
 
 
 @dataclass
-class _Judged:
-    """Number of units that sets of labels have for a check; sets below `minimum` are left out."""
+class _SetSizes:
+    """Sizes of the sets of labels that a check judges, in `unit`; sets below `minimum` are left out."""
 
     unit: str
     minimum: int
@@ -144,12 +144,12 @@ class _Judged:
         return f"too few {self.unit}{some} ({most}; from {self.minimum:,} on)"
 
 
-def _judge_clean(tally: Tally, file: str, annotator: str, parts: list[LabelSet], judged: _Judged) -> None:
+def _judge_clean(tally: Tally, file: str, annotator: str, parts: list[LabelSet], sizes: _SetSizes) -> None:
     responses, clean = sum(part.responses for part in parts), sum(part.clean for part in parts)
     words, marked_words = sum(part.words for part in parts), sum(part.marked_words for part in parts)
     tally.looked("no_clean_rows", file, responses)
     tally.looked("dense_marks", file, words)
-    if not judged.enough(responses) or not any(part.types for part in parts):
+    if not sizes.enough(responses) or not any(part.types for part in parts):
         return
     if clean < _HARDLY * responses:
         example = Example(file, f"{clean:,} of {responses:,} responses that {annotator} labelled have no span")
@@ -159,12 +159,12 @@ def _judge_clean(tally: Tally, file: str, annotator: str, parts: list[LabelSet],
         tally.add("dense_marks", example, marked_words, kind=annotator)
 
 
-def _judge_types(tally: Tally, file: str, annotator: str, name: str, parts: list[LabelSet], judged: _Judged) -> None:
+def _judge_types(tally: Tally, file: str, annotator: str, name: str, parts: list[LabelSet], sizes: _SetSizes) -> None:
     entry = _entry(name)
     expected = [type_ for type_ in entry.types if type_ not in entry.clean]
     counts = sum((Counter(part.types) for part in parts), Counter[str]())
     total = counts.total()
-    if len(expected) < 2 or set(counts) == {""} or not judged.enough(total):
+    if len(expected) < 2 or set(counts) == {""} or not sizes.enough(total):
         return
     for check in ("missing_types", "rare_types"):
         tally.looked(check, file, len(expected))
@@ -183,7 +183,7 @@ def _entry(name: str) -> Taxonomy:
 # The split of a sample: from the sample, from the names of its file and folders, or from the user.
 
 
-_WORDS = packaged(__package__, "splits.toml", dict[str, str])
+_WORDS = read_package_data(__package__, "splits.toml", dict[str, str])
 _RANKS = {"test": 0, "dev": 1}  # order of the splits that keep a row of several splits
 _PART = re.compile(r"[^a-z]+")
 _META = ("split", "partition")
@@ -346,19 +346,21 @@ class FirstPass:
         self.checked: list[CheckedFile] = []
         self._hasher = sha256()
 
-    def read(self, files: Sequence[DataFile], *, format_name: str | None, language: str | None, watch: Watch) -> None:
+    def read(
+        self, files: Sequence[DataFile], *, format_name: str | None, language: str | None, progress: ProgressReporter
+    ) -> None:
         """Read every file.
 
         Raises:
             InputError: the only file is in no known format.
         """
-        watch.begin("Reading", None)
+        progress.begin("Reading", None)
         for file in files:
             checked = CheckedFile(file.path, split=self.splits.of_file(file))
             self.files.append(file)
             self.checked.append(checked)
             try:
-                self._read(checked, format_name, language, watch)
+                self._read(checked, format_name, language, progress)
             except InputError as error:
                 if len(files) == 1:
                     raise
@@ -366,9 +368,11 @@ class FirstPass:
             checked.languages = dict(Counter(checked.languages).most_common())
         self.index.freeze()
 
-    def _read(self, file: CheckedFile, format_name: str | None, language: str | None, watch: Watch) -> None:
+    def _read(
+        self, file: CheckedFile, format_name: str | None, language: str | None, progress: ProgressReporter
+    ) -> None:
         for row in read_rows(file.path, format=format_name, language=language, report=self.report):
-            watch.advance()
+            progress.advance()
             file_report = self.report.files[next(reversed(self.report.files))]
             file.format = file_report.format
             tags, notes = file_report.tags, file_report.notes  # of this row: a reader has one row at a time

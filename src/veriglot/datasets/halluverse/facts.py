@@ -438,9 +438,9 @@ def _take(text: PageText, reply: Reply, wanted: int, attempt: int) -> None:
     """Add the sentences of a reply, and record rejected and missing ones."""
     chosen = read_sentences(reply)
     if reply.finish == "filter":
-        text.reject("held_back", "the provider held the reply back", "", attempt, wanted)
+        text.reject("held_back", "the provider withheld the reply", "", attempt, wanted)
     elif not chosen:
-        reason, detail = "unreadable", "the reply holds no sentences"
+        reason, detail = "unreadable", "the reply has no sentences"
         if reply.finish == "length":
             reason, detail = "cut", "the reply was cut at its length; raise max_tokens"
         elif refuses(reply.answer, "en"):
@@ -450,6 +450,6 @@ def _take(text: PageText, reply: Reply, wanted: int, attempt: int) -> None:
         for sentence in chosen[:wanted]:
             text.take(sentence, attempt)
         for sentence in chosen[wanted:]:
-            text.reject("number", f"{wanted} sentences were asked for, and this is one more", sentence, attempt)
-        fewer = f"{wanted} sentences were asked for, and {len(chosen)} came"
+            text.reject("number", f"only {wanted} sentences were asked for", sentence, attempt)
+        fewer = f"{wanted} sentences were asked for, but the reply has {len(chosen)}"
         text.reject("number", fewer, "", attempt, wanted - len(chosen))

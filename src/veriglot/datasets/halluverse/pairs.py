@@ -26,7 +26,7 @@ from veriglot.datasets.silver.injection import Task as SeedTask
 from veriglot.datasets.silver.job import (
     CHECK_VERSION,
     LanguageAccount,
-    Made,
+    SeedResult,
     SilverCounts,
     SilverJob,
     SilverRejection,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from veriglot.llm.client import Client
     from veriglot.wikipedia.wikidata import Person
 
-    _Maker = Callable[[Iterable[tuple[Sample, str]]], Iterable[Made | FailedRow]]
+    _Maker = Callable[[Iterable[tuple[Sample, str]]], Iterable[SeedResult | FailedRow]]
 
 __all__ = [
     "TYPES",
@@ -178,9 +178,11 @@ def _make_pairs(
     """Make a pair of every sentence with `make`, one result each; `able` gives the possible types for a sentence."""
     finished = JsonLines(beside(output, ".rows.jsonl"))
 
-    def work(rows: Iterator[Sample]) -> Iterator[Made | FailedRow]:
+    def work(rows: Iterator[Sample]) -> Iterator[SeedResult | FailedRow]:
         todo = {row.id for row in rows}
-        done = {made.id: bool(made.samples) for made in map(msgspec.json.Decoder(Made).decode, finished.lines())}
+        done = {
+            result.id: bool(result.samples) for result in map(msgspec.json.Decoder(SeedResult).decode, finished.lines())
+        }
         for tag, group in groupby(seeds, key=attrgetter("language")):
             rest = list(group)
             draw = BalancedDraw(types, f"halluverse {seed} {tag}")
@@ -191,9 +193,9 @@ def _make_pairs(
                 drawn = list(zip(block, deck, strict=True))
                 outcomes = dict(done)  # results of an earlier call in this block count for the next blocks
                 missing = [pair for pair in drawn if pair[0].id in todo]
-                for (row, _), made in zip(missing, make(missing), strict=True):
-                    pair = _settled(made, row)
-                    if isinstance(pair, Made):
+                for (row, _), result in zip(missing, make(missing), strict=True):
+                    pair = _settled(result, row)
+                    if isinstance(pair, SeedResult):
                         outcomes[pair.id] = bool(pair.samples)
                     yield pair
                 for row, type_ in drawn:
@@ -204,7 +206,7 @@ def _make_pairs(
         output,
         seeds,
         work,
-        made=Made,
+        record_type=SeedResult,
         counts=lambda: SilverCounts(types),
         signature=signature,
         settings={"seed": seed, "check": f"check@{CHECK_VERSION}", "types": ",".join(types), **settings},
@@ -213,16 +215,16 @@ def _make_pairs(
     )
 
 
-def _settled(made: Made | FailedRow, seed: Sample) -> Made | FailedRow:
+def _settled(result: SeedResult | FailedRow, seed: Sample) -> SeedResult | FailedRow:
     """The result of a maker as a pair: with the sentence's id, and with the sentence as evidence instead of the page.
 
     An error that added a sentence is not a type of HalluVerse25: it is rejected as `outside`.
     """
-    if isinstance(made, FailedRow):
-        return made
+    if isinstance(result, FailedRow):
+        return result
     tag = seed.language or ""
-    rejections = [replace(rejection, id=seed.id) for rejection in made.rejections]
-    samples, taken = made.samples, made.taken
+    rejections = [replace(rejection, id=seed.id) for rejection in result.rejections]
+    samples, taken = result.samples, result.taken
     long = next((sample for sample in samples if len(sentences(sample.response, tag)) > 1), None)
     if long is not None:
         type_ = _type_of(long)
@@ -232,7 +234,7 @@ def _settled(made: Made | FailedRow, seed: Sample) -> Made | FailedRow:
     page = seed.evidence[0]
     evidence = (Evidence(seed.response, title=page.title, language=tag, url=page.url),)
     samples = tuple(replace(sample, id=seed.id, evidence=evidence) for sample in samples)
-    return replace(made, samples=samples, rejections=tuple(rejections), taken=taken)
+    return replace(result, samples=samples, rejections=tuple(rejections), taken=taken)
 
 
 def _type_of(pair: Sample) -> str:
@@ -271,7 +273,7 @@ def inject_pairs(
     if injector.taxonomy != "halluverse" or injector.form != "plain":
         raise UsageError("Pairs have one error of halluverse's types, read from the edited sentence.")
 
-    def make(drawn: Iterable[tuple[Sample, str]]) -> Iterator[Made | FailedRow]:
+    def make(drawn: Iterable[tuple[Sample, str]]) -> Iterator[SeedResult | FailedRow]:
         tasks = [SeedTask(seed.id, seed, (type_,)) for seed, type_ in drawn]
         return run_conversations(client, tasks, lambda task: SilverJob(injector, task, support).run(), jobs=jobs)
 
@@ -347,15 +349,15 @@ class RuledSet:
         """
         if not seeds:
             raise InputError("No page gave a factual sentence.", "Lower min_sentences or set any_subject.")
-        tried: dict[tuple[str, str], Made] = {}
+        tried: dict[tuple[str, str], SeedResult] = {}
 
-        def pair(seed: Sample, type_: str) -> Made:
+        def pair(seed: Sample, type_: str) -> SeedResult:
             key = (seed.id, type_)
             if key not in tried:
                 tried[key] = self._pair(seed, type_)
             return tried[key]
 
-        def make(drawn: Iterable[tuple[Sample, str]]) -> Iterator[Made]:
+        def make(drawn: Iterable[tuple[Sample, str]]) -> Iterator[SeedResult]:
             yield from [pair(seed, type_) for seed, type_ in drawn]
             tried.clear()  # of this block; the next one has other sentences
 
@@ -393,7 +395,7 @@ class RuledSet:
                 text.take(sentence)
         return text.chosen(self._settings.count)
 
-    def _pair(self, seed: Sample, type_: str) -> Made:
+    def _pair(self, seed: Sample, type_: str) -> SeedResult:
         """One sentence with an error of a type, or the rejected attempts."""
         tag = seed.language or ""
         rejections = []
@@ -404,7 +406,7 @@ class RuledSet:
             reject = partial(SilverRejection, seed.id, seed.id, tag, type_, attempt=attempt)
             edit = _sentence_error(quotation, rng) if type_ == "sentence" else quotation.error(type_, rng)
             if edit is None:
-                rejections.append(reject("no_place", "nothing in it can be changed so"))
+                rejections.append(reject("no_place", "no change of this kind is possible in it"))
                 if sum(fault.reason == "no_place" for fault in rejections) == _PLACELESS:
                     break
                 continue
@@ -420,18 +422,18 @@ class RuledSet:
                 samples = (self._sample(seed, quotation, edited),)
                 break
         taken = {"passage": 1, type_: len(samples)}
-        return Made(seed.id, tag, samples, tuple(rejections), {"passage": 1, type_: 1}, taken)
+        return SeedResult(seed.id, tag, samples, tuple(rejections), {"passage": 1, type_: 1}, taken)
 
     def _sample(self, seed: Sample, quotation: Quotation, edited: Edited) -> Sample:
         version = f"pairs@{_PAIR_RULES_VERSION},rules@{RULES_VERSION}"
-        made = {"seed": seed.id, "given": True, **quotation.made(edited, version)}
+        silver = {"seed": seed.id, "given": True, **quotation.silver_meta(edited, version)}
         units = (Unit(0, len(edited.text), edited.changes[0].type),)
         return replace(
             seed,
             response=edited.text,
             generator=Generator("rules", _PAIR_RULES_VERSION, self._seed),
             annotations=(Annotation("silver", Kind.MODEL, "halluverse", spans=edited.spans, units=units),),
-            meta={**seed.meta, "silver": made},
+            meta={**seed.meta, "silver": silver},
         )
 
     def _rng(self, *parts: object) -> Random:
@@ -445,7 +447,7 @@ def _sentence_error(quotation: Quotation, rng: Random) -> Edit | None:
         return negated
     material, text = quotation.material, quotation.text
     names = _forms(quotation.article)
-    ours = next((name for name in names if text.startswith(name)), names[0] if names else "")
+    subject = next((name for name in names if text.startswith(name)), names[0] if names else "")
     for _ in range(_OTHERS if len(material.articles) > 1 else 0):
         other = rng.randrange(len(material.articles))
         if other == quotation.number:
@@ -458,7 +460,7 @@ def _sentence_error(quotation: Quotation, rng: Random) -> Edit | None:
                 if sentence.startswith(title) and not sentence[after : after + 1].isalnum()
             ]
             if candidates:
-                return Edit(0, len(text), ours + rng.choice(candidates)[after:], "of another")
+                return Edit(0, len(text), subject + rng.choice(candidates)[after:], "of another")
     return None
 
 
@@ -620,11 +622,11 @@ class Diversity(Record):
 
 def diversity_of(given: Sequence[Person], *, within: Sequence[int] = ()) -> Diversity:
     """The diversity of people; for `within` see `births_of`."""
-    labels = {thing.item: thing.label for person in given for thing in (*person.occupations, *person.citizenships)}
+    labels = {entity.item: entity.label for person in given for entity in (*person.occupations, *person.citizenships)}
     return Diversity(
         len(given),
-        spread_of(([thing.item for thing in person.occupations] for person in given), labels),
-        spread_of(([thing.item for thing in person.citizenships] for person in given), labels),
+        spread_of(([entity.item for entity in person.occupations] for person in given), labels),
+        spread_of(([entity.item for entity in person.citizenships] for person in given), labels),
         births_of((person.born for person in given), within=within),
     )
 
@@ -741,7 +743,7 @@ def summary_of(output: Path, people: Mapping[str, Person] | None, *, fact_failur
     def diversity(groups: Iterable[str]) -> Diversity:
         return diversity_of([known[group] for group in groups if group in known], within=born)
 
-    made = Summary(
+    summary = Summary(
         languages,
         total,
         diversity(known) if people is not None else None,
@@ -750,8 +752,8 @@ def summary_of(output: Path, people: Mapping[str, Person] | None, *, fact_failur
         sum(group not in known for group in everything.groups),
         tuple(sorted(examples, key=attrgetter("language", "type", "id"))),
     )
-    write_json(beside(output, ".summary.json"), made, indent=2)
-    return made
+    write_json(beside(output, ".summary.json"), summary, indent=2)
+    return summary
 
 
 class _Counts:

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Evidence, Sample, Task
 from veriglot.records.languages import find_language, tag_of
 from veriglot.records.settings import StrictRecord
@@ -118,7 +118,7 @@ def phrases_of(language: str, text: str = "") -> Phrases | None:
 
 @cache
 def _read(tag: str) -> Phrases:
-    data = packaged(__package__, f"phrases/{tag}.toml", dict[str, Any])
+    data = read_package_data(__package__, f"phrases/{tag}.toml", dict[str, Any])
     data |= {name: data.get(name, "").casefold().split() for name in _WORDS}
     negations = [(form, other) for form, other, _ in _pairs(data["negations"])]
     data["negations"] = [pair for pair in negations if not pair[0].startswith("-")]

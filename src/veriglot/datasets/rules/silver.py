@@ -30,7 +30,7 @@ from veriglot.datasets.rules.material import (
     without_brackets,
 )
 from veriglot.datasets.silver.check import Change, Edited, Violation, check
-from veriglot.datasets.silver.job import CHECK_VERSION, Made, SilverCounts, SilverRejection
+from veriglot.datasets.silver.job import CHECK_VERSION, SeedResult, SilverCounts, SilverRejection
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.records import Annotation, Generator, Kind, Sample
 from veriglot.records.settings import Record, StrictRecord, check_ranges
@@ -126,7 +126,7 @@ class Quotation:
         """Violations that the check reports for the edited text."""
         return check(edited, language=self.article.language, evidence=self.article.texts, types=types)
 
-    def made(self, edited: Edited, rules: str) -> dict[str, Any]:
+    def silver_meta(self, edited: Edited, rules: str) -> dict[str, Any]:
         """`meta.silver` of the edited text: changes, and their rules."""
         return {
             "passage": edited.original,
@@ -407,7 +407,7 @@ def _made_up(quotation: Quotation, rng: Random) -> str | None:
     if quoted is None:
         return None
     other, sentence = quoted
-    title, ours = material.articles[other].title, quotation.article.title
+    title, own_title = material.articles[other].title, quotation.article.title
     values = [v for v in material.values(sentence, other) if sentence[v.start : v.end] != title]
     for value in rng.sample(values, len(values)):
         old = sentence[value.start : value.end]
@@ -415,8 +415,8 @@ def _made_up(quotation: Quotation, rng: Random) -> str | None:
         if new is not None and values_differ(old, new):
             sentence = sentence[: value.start] + new + sentence[value.end :]
             break
-    if title and ours and sentence.startswith(title) and not sentence[len(title) : len(title) + 1].isalnum():
-        sentence = ours + sentence[len(title) :]
+    if title and own_title and sentence.startswith(title) and not sentence[len(title) : len(title) + 1].isalnum():
+        sentence = own_title + sentence[len(title) :]
     return sentence
 
 
@@ -555,7 +555,7 @@ _TOGETHER = 0.6  # share of quotations with consecutive sentences
 _ASKED = 0.5  # share of rows with one of the article's questions, if it has any
 
 
-def make_row(planned: _Planned, material: Material, settings: RuleSettings) -> Made:
+def make_row(planned: _Planned, material: Material, settings: RuleSettings) -> SeedResult:
     """One row, from the next article in turn or, if that fails, from others.
 
     The row depends only on the plan, the articles and the settings, not on the rows before it. Rejections have the
@@ -578,7 +578,7 @@ def make_row(planned: _Planned, material: Material, settings: RuleSettings) -> M
         quoted += 1
         missed = _put_in(quotation, planned.types, rng)
         if missed is not None:
-            detail = "nothing in the quotation can be changed so"
+            detail = "no change of this kind is possible in the quotation"
             rejections.append(reject(missed, "no_place", detail, text=quotation.text))
             continue
         edited = quotation.applied()
@@ -589,7 +589,7 @@ def make_row(planned: _Planned, material: Material, settings: RuleSettings) -> M
             rejections.append(reject(about, violation.reason, violation.detail, text=edited.text[slice(*error)]))
         if not violations:
             sample = _sample(planned, quotation, question, edited, settings)
-    return Made(
+    return SeedResult(
         planned.id,
         planned.language,
         () if sample is None else (sample,),
@@ -664,7 +664,10 @@ def _sample(
         evidence=article.passages,
         generator=Generator("rules", RULES_VERSION, settings.seed),
         annotations=(Annotation("rules", Kind.MODEL, settings.taxonomy, edited.spans),),
-        meta={"group": article.id, "silver": {"seed": article.id, **quotation.made(edited, f"rules@{RULES_VERSION}")}},
+        meta={
+            "group": article.id,
+            "silver": {"seed": article.id, **quotation.silver_meta(edited, f"rules@{RULES_VERSION}")},
+        },
     )
 
 
@@ -692,7 +695,7 @@ def rule_silver(output: Path, articles: Articles, settings: RuleSettings, **run:
             "What is put into one comes from another: name files with two different texts of evidence in a language.",
         )
 
-    def work(rows: Iterator[_Planned]) -> Iterator[Made]:
+    def work(rows: Iterator[_Planned]) -> Iterator[SeedResult]:
         for tag, planned in groupby(rows, key=attrgetter("language")):
             material = Material(tag, articles.of(tag))
             for row in planned:
@@ -702,7 +705,7 @@ def rule_silver(output: Path, articles: Articles, settings: RuleSettings, **run:
         output,
         planned_rows(languages, settings),
         work,
-        made=Made,
+        record_type=SeedResult,
         counts=lambda: SilverCounts(settings.types),
         signature=f"rules@{RULES_VERSION},{PHRASES_VERSION}",
         settings={"settings": settings, "check": f"check@{CHECK_VERSION}"},

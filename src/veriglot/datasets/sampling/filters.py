@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from veriglot.arrays import Bools, Numbers, UInt8s, UInt32s, UInt64s
-    from veriglot.pipeline.progress import Watch
+    from veriglot.pipeline.progress import ProgressReporter
 
     Hashes = UInt64s
     Reasons = UInt8s
@@ -236,20 +236,20 @@ class Shards:
     count: int
     size: int
 
-    def run(self, make: Callable[[], _Worker], *, jobs: int, watch: Watch) -> None:
+    def run(self, make: Callable[[], _Worker], *, jobs: int, progress: ProgressReporter) -> None:
         """Process the ranges that are not finished.
 
         Args:
             make: makes the worker for rows `[start, stop)`, the same in every process; picklable if there are several.
             jobs: number of processes; 1 runs in this one.
-            watch: callback for every range.
+            progress: counts the finished ranges.
 
         Raises:
             VeriglotError: a process died. Any exception of the worker. Finished ranges are kept.
         """
         left = [number for number in range(len(self)) if not self._path(number).is_dir()]
         for _ in range(len(self) - len(left)):
-            watch.advance()
+            progress.advance()
         context = multiprocessing.get_context("spawn")  # safe with any threads of the caller
         try:
             with ExitStack() as stack:
@@ -259,7 +259,7 @@ class Shards:
                 else:
                     done = map(partial(self._do, make()), left) if left else iter(())
                 for _ in done:
-                    watch.advance()
+                    progress.advance()
         except BrokenProcessPool as error:
             raise VeriglotError(
                 "A worker process died.", "Check the memory. Finished ranges are kept: rerun with fewer --processes."
@@ -405,7 +405,7 @@ def mark_repeats(store: LineStore, drop_reasons: Reasons) -> None:
 
 
 def mark_near_duplicates(
-    store: LineStore, shards: Shards, drop_reasons: Reasons, *, near: float, unique: str, watch: Watch
+    store: LineStore, shards: Shards, drop_reasons: Reasons, *, near: float, unique: str, progress: ProgressReporter
 ) -> int:
     """Give every remaining line that is a near-duplicate of an earlier one the reason `NEAR_DUPLICATE`, in place."""
     slices = max(1, -(-int((drop_reasons == DropReason.CLEAN).sum()) // _AT_ONCE))
@@ -419,7 +419,7 @@ def mark_near_duplicates(
             for _, repeats in buckets.near_pairs(cache, near, rounds=_ROUNDS):
                 drop_reasons[repeats] = DropReason.NEAR_DUPLICATE
             uncompared += buckets.numbers.size
-        watch.advance()
+        progress.advance()
     return uncompared
 
 
@@ -439,7 +439,9 @@ def _rows_in_slice(
     return np.concatenate(hashes), np.concatenate(rows), np.concatenate(sketches)
 
 
-def read(stages: Stages, paths: Sequence[str], columns: Columns, cleaning: Cleaning, *, watch: Watch) -> _ReadCounts:
+def read(
+    stages: Stages, paths: Sequence[str], columns: Columns, cleaning: Cleaning, *, progress: ProgressReporter
+) -> _ReadCounts:
     """Read all inputs into a store, in the folder of the stage `read`; unreadable rows go to `failed.jsonl`.
 
     Raises:
@@ -449,14 +451,14 @@ def read(stages: Stages, paths: Sequence[str], columns: Columns, cleaning: Clean
     settings = {"inputs": [(file.path, file.sha256) for file in files], "unique": cleaning.unique, **asdict(columns)}
 
     def read_lines(folder: Path) -> _ReadCounts:
-        watch.begin("reading", None)
+        progress.begin("reading", None)
         failed_path = folder / "failed.jsonl"
         failed_path.unlink(missing_ok=True)
         failed, drop_reasons, translated, unreadable = JsonLines(failed_path), bytearray(), 0, 0
         first_bad: InputError | None = None
         with LineWriter(folder) as writer:
             for row in lines_of(paths, columns):
-                watch.advance()
+                progress.advance()
                 if isinstance(row, FailedRow):
                     failed.append(msgspec.json.encode(row))
                     first_bad = first_bad or row.as_error()
@@ -472,7 +474,7 @@ def read(stages: Stages, paths: Sequence[str], columns: Columns, cleaning: Clean
         if not writer.count and first_bad is not None:
             raise InputError(
                 f"no line can be read; of {unreadable:,} rows the first: {first_bad.message}",
-                f"{first_bad.remedy} All of them stand in {failed_path}.".strip(),
+                f"{first_bad.remedy} All of them are in {failed_path}.".strip(),
             )
         if not writer.count:
             raise InputError("there is no line in the inputs")
@@ -485,7 +487,9 @@ def read(stages: Stages, paths: Sequence[str], columns: Columns, cleaning: Clean
     return stages.do("read", settings, read_lines, _ReadCounts)
 
 
-def clean(stages: Stages, was_read: _ReadCounts, cleaning: Cleaning, *, jobs: int, watch: Watch) -> Cleaned:
+def clean(
+    stages: Stages, was_read: _ReadCounts, cleaning: Cleaning, *, jobs: int, progress: ProgressReporter
+) -> Cleaned:
     """Check every line; numbers and keys of the clean ones are in `kept.npy` and `keys.npy` of the stage `near`.
 
     Returns:
@@ -495,24 +499,24 @@ def clean(stages: Stages, was_read: _ReadCounts, cleaning: Cleaning, *, jobs: in
     shards = Shards(stages.path("lines") / "shards", was_read.lines, _SHARD)
 
     def find_repeats(folder: Path) -> None:
-        watch.begin("looking for repeats", None)
+        progress.begin("looking for repeats", None)
         drop_reasons: Reasons = np.load(store / "fates.npy")
         with LineStore(store) as lines:
             mark_repeats(lines, drop_reasons)
         np.save(folder / "fates.npy", drop_reasons)
 
     def check_lines(_: Path) -> None:
-        watch.begin(f"telling languages and lengths, {_SHARD:,} lines at a time", len(shards))
-        shards.run(partial(LineChecker, store, repeats / "fates.npy", cleaning), jobs=jobs, watch=watch)
+        progress.begin(f"telling languages and lengths, {_SHARD:,} lines at a time", len(shards))
+        shards.run(partial(LineChecker, store, repeats / "fates.npy", cleaning), jobs=jobs, progress=progress)
 
     def find_near(folder: Path) -> Cleaned:
         drop_reasons = np.load(store / "fates.npy") if cleaning.skip else shards.joined("fates")
         uncompared = 0
         with LineStore(store) as lines:
             if cleaning.near is not None and not cleaning.skip:
-                watch.begin("looking for near-duplicates, band by band", None)
+                progress.begin("looking for near-duplicates, band by band", None)
                 uncompared = mark_near_duplicates(
-                    lines, shards, drop_reasons, near=cleaning.near, unique=cleaning.unique, watch=watch
+                    lines, shards, drop_reasons, near=cleaning.near, unique=cleaning.unique, progress=progress
                 )
             clean_lines = np.flatnonzero(drop_reasons == DropReason.CLEAN).astype(np.uint32)
             np.save(folder / "fates.npy", drop_reasons)

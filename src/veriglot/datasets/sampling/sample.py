@@ -34,7 +34,7 @@ from veriglot.datasets.sampling.filters import Cleaned, Cleaning, DropReason, Sh
 from veriglot.datasets.sampling.lines import Columns, Line, LineStore, key_of
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.formats.writer import Writer
-from veriglot.pipeline.progress import Watch
+from veriglot.pipeline.progress import ProgressReporter
 from veriglot.pipeline.ray_engine import connected, open_engine
 from veriglot.records import Direction, Evidence, Sample, Scorer, Task
 from veriglot.records.settings import Record, check_ranges
@@ -211,7 +211,7 @@ def mt_sample(
     engine: Literal["local", "ray"] = "local",
     restart: bool = False,
     rejected: Path | None = None,
-    watch: Watch | None = None,
+    progress: ProgressReporter | None = None,
 ) -> Account:
     """Make a sample for translation, or its missing stages.
 
@@ -224,7 +224,7 @@ def mt_sample(
         engine: for the scoring.
         restart: repeat stages with other settings.
         rejected: a file for every dropped line, with the reason; None for none.
-        watch: callback for progress.
+        progress: shows the steps and their finished rows.
 
     Returns:
         All counts. The same order gives byte-identical files for any number of processes.
@@ -235,7 +235,7 @@ def mt_sample(
             is no scorer; or there are scorers and no translations.
         VeriglotError: a scorer cannot be made; this is tried first.
     """
-    watch = watch or Watch()
+    progress = progress or ProgressReporter()
     labels = [*order.columns.given, *(label for label, _ in order.scorers)]
     if len(set(labels)) < len(labels):
         raise UsageError("Two scorers, or columns of scores, have the same name.", "Name each once.")
@@ -244,9 +244,9 @@ def mt_sample(
             pass  # tried before hours of reading
         stages = Stages(folder / "work", restart=restart)
         scorers = [_described(*source) for source in order.scorers]
-        was_read = read(stages, order.paths, order.columns, order.cleaning, watch=watch)
+        was_read = read(stages, order.paths, order.columns, order.cleaning, progress=progress)
         _check(order, was_read.lines, was_read.translated)
-        cleaned = clean(stages, was_read, order.cleaning, jobs=jobs, watch=watch)
+        cleaned = clean(stages, was_read, order.cleaning, jobs=jobs, progress=progress)
         account = Account(_signature(order, stages), order.cleaning.language, order.target, cleaned)
         of_sample = {**asdict(order.sampling), "scorers": labels}
         if was_read.translated:  # do not replace a sample by another one without a request
@@ -260,9 +260,9 @@ def mt_sample(
             _check_clean(cleaned)
             if was_read.translated:
                 scored = [_given_scores(store, near, order, number) for number in range(len(order.given))]
-                where = scorer_jobs, engine, watch
+                where = scorer_jobs, engine, progress
                 scored += [_run_scorer(stages, *scorer, order.languages, *where) for scorer in scorers]
-                watch.begin("choosing", None)
+                progress.begin("choosing", None)
                 account = replace(account, sample=_sample(order, scored, folder, near, store))
                 stages.do("sample", of_sample, lambda _: None, type(None), after="near")
             else:
@@ -275,7 +275,7 @@ def _check(order: MtSample, lines: int, translated: int) -> None:
     """Raise an error if the order does not fit the data."""
     if translated and not (order.scorers or order.given):
         raise UsageError(
-            "The lines have translations, and nothing scores them.",
+            "The lines have translations, but nothing to score them by.",
             "In the file of --config, name scorers (scorer), or columns of the data (scores).",
         )
     if translated and order.target is None:
@@ -374,7 +374,7 @@ def _run_scorer(
     languages: tuple[str, str],
     jobs: int,
     where: Literal["local", "ray"],
-    watch: Watch,
+    progress: ProgressReporter,
 ) -> Scored:
     """The scores of all clean lines, or those of an earlier run; the scorer is made again only if lines are left."""
     clean_lines = stages.path("near") / "kept.npy"
@@ -382,14 +382,14 @@ def _run_scorer(
     shards = Shards(stages.path(name) / "shards", len(np.load(clean_lines, mmap_mode="r")), _SHARD)
 
     def score(_: Path) -> None:
-        watch.begin(f"scoring by {label}, {_SHARD:,} lines at a time", len(shards))
+        progress.begin(f"scoring by {label}, {_SHARD:,} lines at a time", len(shards))
         worker = partial(_ScorerWorker, stages.path("read"), clean_lines, languages=languages)
         if where == "local":
-            shards.run(partial(worker, make), jobs=jobs, watch=watch)
+            shards.run(partial(worker, make), jobs=jobs, progress=progress)
             return
-        with open_engine(where, make, jobs=jobs, signature=scorer_signature, say=watch.say) as engine:
+        with open_engine(where, make, jobs=jobs, signature=scorer_signature, say=progress.say) as engine:
             remote = SimpleNamespace(name=label, score=lambda samples: [*engine.scores(samples)])
-            shards.run(partial(worker, lambda: remote, batch=_SHARD), jobs=1, watch=watch)
+            shards.run(partial(worker, lambda: remote, batch=_SHARD), jobs=1, progress=progress)
 
     stages.do(name, {"scorer": scorer_signature, "languages": languages}, score, type(None), after="near")
     return Scored(label, direction, partial(shards.joined, "values"), shards.notes())

@@ -307,7 +307,7 @@ class Violation(Record, omit_defaults=True):
 def reply_fault(answer: str, finish: str) -> Violation | None:
     """Why a model's answer is unusable: `held_back`, `cut` or `no_text`; None if it is usable."""
     if finish == "filter":
-        return Violation("held_back", "the provider held the reply back")
+        return Violation("held_back", "the provider withheld the reply")
     if finish == "length":
         return Violation("cut", "the reply was cut at its length; raise max_tokens")
     if not any(map(str.isalnum, answer)):
@@ -364,8 +364,8 @@ def _outside(edited: Edited) -> Iterator[Violation]:
     offset = next((i for i, (a, b) in enumerate(zip(back, original, strict=False)) if a != b), len(original))
     yield Violation(
         "outside",
-        f"outside its errors the text is not the original: {back[offset : offset + 40]!r} stands"
-        f" where {original[offset : offset + 40]!r} stood",
+        f"outside its errors the text differs from the original: {back[offset : offset + 40]!r}"
+        f" instead of {original[offset : offset + 40]!r}",
     )
 
 
@@ -403,13 +403,13 @@ def _faults(
 ) -> Iterator[tuple[str, str]]:
     """Problems of one error by itself."""
     if not new:
-        yield "deleted", f"{old!r} was taken out, and nothing put in its place"
+        yield "deleted", f"{old!r} was removed, and nothing replaces it"
         return
     if not any(c.isalnum() for c in new):
         yield "empty", f"the error {new!r} has neither letter nor digit"
         return
     if _plain(old) == _plain(new):
-        yield "unchanged", f"{new!r} is marked, and {old!r} stood there before"
+        yield "unchanged", f"{new!r} is marked, but the original has {old!r} there"
     seam = _inner_seam(old, new, known, spaced=spaced)
     if seam:
         yield "glued", f"old and new words run together in {seam!r}"
@@ -421,7 +421,7 @@ def _faults(
     elif identified:
         other = _other_language(new, language)
         if other:
-            yield "language", f"{new[:60]!r} reads like {other}"
+            yield "language", f"{new[:60]!r} is in {other}"
 
 
 def _in_text(edited: Edited, language: str) -> Iterator[Violation]:
@@ -432,7 +432,7 @@ def _in_text(edited: Edited, language: str) -> Iterator[Violation]:
     if _is_identified(original, language):
         identified = identify(text)
         if identified is not None and identified.confidence >= _SURE and not same_language(identified.tag, language):
-            yield Violation("language", f"the text reads like {identified.tag}, and was {language}")
+            yield Violation("language", f"the text is in {identified.tag}, but was in {language}")
 
 
 def _plain(text: str) -> str:

@@ -181,16 +181,16 @@ def _tagged(passage: str, answer: str, type_: str, taxonomy_name: str, language:
     parsed = parse_tags(answer, tuple(taxonomy(taxonomy_name).types), edits="mark")
     bad = next((tag for tag in parsed.faults if tag.fault not in _HARMLESS), None)
     if bad is not None and bad.fault == "empty":
-        return Violation("deleted", f"the tag {bad.raw!r} stands around nothing")
+        return Violation("deleted", f"the tag {bad.raw!r} encloses nothing")
     if bad is not None:
-        return Violation("tags", f"the tag {bad.raw!r} is not right: {bad.fault}")
+        return Violation("tags", f"the tag {bad.raw!r} is invalid: {bad.fault}")
     if not parsed.spans:
         return Violation("nothing", f"nothing is marked in {answer[:120]!r}")
     wrong = next((span for span in parsed.spans if span.type != type_), None)
     if wrong is not None:
         return Violation("type", f"{wrong.type!r} is marked where {type_!r} was asked for")
     if any(span.end > other.start for span, other in zip(parsed.spans, parsed.spans[1:], strict=False)):
-        return Violation("overlap", "tags stand inside each other, or cross")
+        return Violation("overlap", "tags are inside each other, or cross")
     return _put(passage, parsed.text, parsed.spans, language)
 
 
@@ -201,12 +201,12 @@ def _plain(passage: str, answer: str, type_: str, taxonomy_name: str, language: 
     if text.count("\n") > passage.count("\n") or (exchanging and more):
         return Violation("outside", f"the reply says more than the edited text: {text[:120]!r}")
     if fold(text) == fold(passage):
-        return Violation("nothing", "the reply is the passage itself")
+        return Violation("nothing", "the reply does not change the passage")
     spans = differing(passage, text, type_, language)
     if spans is None:
-        return Violation("deleted", "something is gone, and nothing stands in its place")
+        return Violation("deleted", "something was removed, and nothing replaces it")
     if not spans:
-        return Violation("nothing", "the reply is the passage itself")
+        return Violation("nothing", "the reply does not change the passage")
     if type_ == "sentence":
         return Edited.of(passage, [(Change(0, len(text), 0, len(passage), type_), text)])
     return _put(passage, text, spans, language)
@@ -327,7 +327,7 @@ def _usable(seed: Sample) -> Sample | FailedRow:
     if not seed.response.strip() and not evidence:
         return FailedRow("the seed has neither a response nor evidence", field="evidence", id=seed.id)
     texts = (seed.response, seed.question or "", *(passage.text for passage in seed.evidence))
-    return with_language(seed, texts, "the seed states no language, and its text does not tell")
+    return with_language(seed, texts, "the seed states no language, and none was recognised in its text")
 
 
 def seed_fault(passage: str, seed: Sample, finish: str = "stop") -> Violation | None:
@@ -357,7 +357,7 @@ def seed_fault(passage: str, seed: Sample, finish: str = "stop") -> Violation | 
         return Violation("repetitive", "the passage repeats itself")
     identified = identify(passage)
     if identified is not None and not same_language(identified.tag, tag, similar=True):
-        return Violation("language", f"the passage reads like {identified.tag}, and should be {tag}")
+        return Violation("language", f"the passage is in {identified.tag}, and should be in {tag}")
     return None
 
 

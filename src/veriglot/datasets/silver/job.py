@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CHECK_VERSION",
     "LanguageAccount",
-    "Made",
+    "SeedResult",
     "SilverCounts",
     "SilverJob",
     "SilverRejection",
@@ -132,8 +132,8 @@ def _verdict(reply: Reply, *, wanted: bool) -> Violation | None:
     if supported is wanted:
         return None
     if supported:
-        return Violation("supported", "the model that checks says that the reference supports it")
-    return Violation("unsupported", "the model that checks says that the reference does not support it")
+        return Violation("supported", "the checking model says that the reference supports it")
+    return Violation("unsupported", "the checking model says that the reference does not support it")
 
 
 def _sentences_around(sample: Sample, change: Change) -> str:
@@ -171,7 +171,7 @@ class SilverRejection(Record, omit_defaults=True):
     text: str = ""
 
 
-class Made(UsageFields):
+class SeedResult(UsageFields):
     """The result for one seed with its cost; a row of the stage.
 
     Attributes:
@@ -213,7 +213,7 @@ class SilverJob:
         self.asked = Counter[str]()
         self.taken = Counter[str]()
 
-    def run(self) -> _Working[Made]:
+    def run(self) -> _Working[SeedResult]:
         """Make the rows."""
         passage = yield from self._passage()
         samples = []
@@ -224,7 +224,7 @@ class SilverJob:
             sample = yield from self._row(id_, text, own_types)
             if sample is not None:
                 samples.append(sample)
-        return Made(
+        return SeedResult(
             self.task.id, self.language, tuple(samples), tuple(self.rejections), dict(self.asked), dict(self.taken)
         )
 
@@ -293,7 +293,7 @@ class SilverJob:
             return None
         after = before.then(sound.text, sound.changes)
         if after is None:
-            overlap = Violation("overlap", "it touches an error that is there already")
+            overlap = Violation("overlap", "it touches an earlier error")
             self._reject(id_, type_, overlap, sound.text, attempt)
             return None
         if self.support is None:
@@ -334,7 +334,7 @@ class SilverJob:
         units = None
         if injector.per_sentence and edited.changes:
             units = (Unit(0, len(edited.text), edited.changes[0].type),)
-        made = {
+        silver = {
             "seed": seed.id,
             "passage": edited.original,
             "given": bool(seed.response.strip()),
@@ -351,7 +351,7 @@ class SilverJob:
             evidence=seed.evidence or (Evidence(edited.original, language=seed.language),),
             generator=Generator(injector.model, None, injector.seed, settings),
             annotations=(Annotation("silver", Kind.MODEL, injector.taxonomy, edited.spans, units),),
-            meta={**seed.meta, "silver": made},
+            meta={**seed.meta, "silver": silver},
         )
 
 
@@ -409,16 +409,16 @@ class SilverCounts:
         self._errors = Counter[str]()
         self._reasons = defaultdict[str, Counter[str]](Counter)
 
-    def add(self, made: Made) -> None:
+    def add(self, result: SeedResult) -> None:
         """Count one seed."""
-        self._rows.update(seeds=1, rows=len(made.samples))
-        self._asked.update(made.asked)
-        self._taken.update(made.taken)
-        for sample in made.samples:
+        self._rows.update(seeds=1, rows=len(result.samples))
+        self._asked.update(result.asked)
+        self._taken.update(result.taken)
+        for sample in result.samples:
             spans = sample.annotations[-1].spans or ()
             self._rows["clean"] += not spans
             self._errors.update(span.type or "" for span in spans)
-        for rejection in made.rejections:
+        for rejection in result.rejections:
             self._reasons[rejection.type][rejection.reason] += 1
 
     def account(self) -> LanguageAccount:
@@ -493,7 +493,7 @@ def silver(
         output,
         tasks(seeds, types, turns=injector.per_sentence, order=order, clean=clean, seed=injector.seed),
         lambda rows: run_conversations(client, rows, lambda task: SilverJob(injector, task, support).run(), jobs=jobs),
-        made=Made,
+        record_type=SeedResult,
         counts=lambda: SilverCounts(types),
         signature=client.signature,
         settings={

@@ -268,7 +268,7 @@ def translate(
             "method": f"translating@{_METHOD_VERSION}",
         },
         maker="translator",
-        made=_TranslatedRow,
+        record_type=_TranslatedRow,
         counts=_Counts,
         **run,
     )
@@ -416,7 +416,7 @@ class _RowJob:
         """Why there is nothing to translate."""
         task = self._task
         if not task.source:
-            return Unfit("unknown_language", "the language of the response cannot be told")
+            return Unfit("unknown_language", "the language of the response cannot be identified")
         if task.source == task.target:
             return Unfit("same_language", "the response is in that language already")
         if not any(map(str.isalnum, task.sample.response)):
@@ -568,7 +568,7 @@ class _RowJob:
                 )
             )
         if lost and (emptied or self._settings.dropped == "aside"):
-            detail = f"{lost} of {len(self._counts)} marks found no place that is good enough"
+            detail = f"{lost} of {len(self._counts)} marks could not be placed well enough"
             self._reject("row", Unfit("spans_dropped", detail), text=response)
             return None
         carried = {key: value for key, value in task.sample.meta.items() if key not in _OF_THE_TEXT}

@@ -14,7 +14,7 @@ from veriglot.datasets.silver.check import reply_fault
 from veriglot.datasets.silver.injection import bare
 from veriglot.formats.tags import with_tags
 from veriglot.llm.client import Answer, Client, Request, Settings, ask_all
-from veriglot.plugins import Entry, Registry, packaged
+from veriglot.plugins import Entry, Registry, read_package_data
 from veriglot.records.languages import find_language, same_language
 from veriglot.records.settings import Record
 from veriglot.signatures import digest, signature
@@ -48,10 +48,10 @@ __all__ = [
 
 
 _TRANSLATORS = Registry(
-    "translator", "veriglot.translators", packaged(__package__, "translators.toml", dict[str, Entry])
+    "translator", "veriglot.translators", read_package_data(__package__, "translators.toml", dict[str, Entry])
 )
 
-_ALIGNERS = Registry("aligner", "veriglot.aligners", packaged(__package__, "aligners.toml", dict[str, Entry]))
+_ALIGNERS = Registry("aligner", "veriglot.aligners", read_package_data(__package__, "aligners.toml", dict[str, Entry]))
 
 
 def load_translator(name: str, **options: Any) -> Translator:
@@ -318,7 +318,7 @@ def implausibility(source: str, translation: str, source_tag: str, target_tag: s
     if broken is not None and garbled(source) is None:
         return Unfit("loops" if broken == "looping" else "garbled", broken.replace("_", " "))
     if _repeats(translation, target_tag) and not _repeats(source, source_tag):
-        return Unfit("loops", "it says the same over and over")
+        return Unfit("loops", "it repeats itself")
     return _wrong_tongue(translation, target_tag, source) or _wrong_length(source, translation, source_tag, target_tag)
 
 
@@ -400,7 +400,7 @@ def remove_markers(text: str, count: int) -> tuple[str, tuple[Range, ...]] | Unf
         number = int(match[2]) - 1
         edges = ends if match[1] else starts
         if number in edges or not 0 <= number < count:
-            return Unfit("markers_added", f"{match[0]!r} was not there, or only once")
+            return Unfit("markers_added", f"{match[0]!r} was added or repeated")
         edges[number] = length
     parts.append(text[at:])
     whole = "".join(parts)
@@ -408,7 +408,8 @@ def remove_markers(text: str, count: int) -> tuple[str, tuple[Range, ...]] | Unf
         return Unfit("markers_lost", "it ends inside a marker")
     missing = [number + 1 for number in range(count) if number not in starts or number not in ends]
     if missing:
-        return Unfit("markers_lost", f"{len(missing)} of {count} did not come back in pairs, first {missing[0]}")
+        lost = f"markers that did not come back in pairs: {len(missing)} of {count}, the first is {missing[0]}"
+        return Unfit("markers_lost", lost)
     return _tidied(whole, [(starts[number], ends[number]) for number in range(count)])
 
 
@@ -429,6 +430,6 @@ def _tidied(text: str, spans: Sequence[Range]) -> tuple[str, tuple[Range, ...]] 
             return Unfit("markers_unpaired", "a marker is closed before it is opened")
         first, last = trimmed(tidy, min(positions[start], len(tidy)), min(positions[end], len(tidy)))
         if not any(char.isalnum() for char in tidy[first:last]):
-            return Unfit("markers_empty", "a marker stands around no word")
+            return Unfit("markers_empty", "a marker encloses no word")
         ranges.append((first, last))
     return tidy, tuple(ranges)

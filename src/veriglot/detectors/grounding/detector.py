@@ -326,15 +326,16 @@ class _Closest(NamedTuple):
     """The sentence of the evidence that is closest to a sentence of the response.
 
     Attributes:
-        ours: words of the response's sentence.
-        compared: words of the evidence's.
+        response_words: words of the response's sentence.
+        evidence_words: words of the evidence's.
         window: words of the evidence's window that holds most of the response's sentence.
-        replaced: words of `ours` and those of `compared` in their place, both counted from the first, half-open.
+        replaced: ranges of `response_words`, and of the `evidence_words` in their place, both counted from the first,
+            half-open.
         pointer: the evidence's sentence.
     """
 
-    ours: range
-    compared: range
+    response_words: range
+    evidence_words: range
     window: range
     replaced: list[tuple[int, int, int, int]]
     pointer: Pointer
@@ -346,17 +347,17 @@ def _closest(sample: Sample, features: SampleFeatures, read: EvidenceSentences, 
     window = range(*features.windows.words(features.sentence_window[sentence]))
     if not window:
         return None
-    ours = range(*np.searchsorted(features.sentence, [sentence, sentence + 1]).tolist())
-    stems = set(response.stem[ours.start : ours.stop].tolist())
+    words = range(*np.searchsorted(features.sentence, [sentence, sentence + 1]).tolist())
+    stems = set(response.stem[words.start : words.stop].tolist())
     shared = [stem in stems for stem in evidence.stem[window.start : window.stop].tolist()]
     candidates = read.of_words[window.start : window.stop]
     best = int(np.bincount(candidates, shared).argmax() if any(shared) else candidates[0])
     compared = range(*np.searchsorted(read.of_words, [best, best + 1]).tolist())
-    if max(len(ours), len(compared)) > _MAX_COMPARED:
-        return _Closest(ours, window, window, [], _pointer(sample, features, window[0], window[-1]))
+    if max(len(words), len(compared)) > _MAX_COMPARED:
+        return _Closest(words, window, window, [], _pointer(sample, features, window[0], window[-1]))
     matcher = SequenceMatcher(
         None,
-        response.stem[ours.start : ours.stop].tolist(),
+        response.stem[words.start : words.stop].tolist(),
         evidence.stem[compared.start : compared.stop].tolist(),
         autojunk=False,
     )
@@ -364,7 +365,7 @@ def _closest(sample: Sample, features: SampleFeatures, read: EvidenceSentences, 
     passage = int(evidence.passage[compared.start])
     start = int(read.starts[best] - evidence.offsets[passage])
     pointer = Pointer(str(sample.evidence[passage].id), start, start + len(read.texts[best].rstrip()))
-    return _Closest(ours, compared, window, replaced, pointer)
+    return _Closest(words, compared, window, replaced, pointer)
 
 
 def _against(sample: Sample, features: SampleFeatures, closest: _Closest, low: int, high: int) -> Pointer:
@@ -372,18 +373,18 @@ def _against(sample: Sample, features: SampleFeatures, closest: _Closest, low: i
 
     For a number it is a number that the response's sentence lacks: the aligned one, or one with as many digits.
     """
-    response, evidence, (ours, compared, window, replaced, pointer) = features.response, features.evidence, closest
+    response, evidence, (words, compared, window, replaced, pointer) = features.response, features.evidence, closest
     instead = [
         compared[index]
         for left, right, start, stop in replaced
-        if left <= low - ours.start and high - ours.start <= right
+        if left <= low - words.start and high - words.start <= right
         for index in range(start, stop)
     ]
     if len(instead) > high - low + _EXTRA_WORDS:
         instead = []
     number = next((word for word in range(low, high) if _has_digit(response, word)), None)
     if number is not None:
-        known, length = set(response.word[ours.start : ours.stop].tolist()), response.lengths[number]
+        known, length = set(response.word[words.start : words.stop].tolist()), response.lengths[number]
         numbers = [
             (index not in instead, bool(evidence.lengths[index] != length), index)
             for index in range(min(compared.start, window.start), max(compared.stop, window.stop))
@@ -555,7 +556,7 @@ class Model:
             self._session = onnx_session(str(path))
         except Exception as error:  # ONNX Runtime's errors share no base
             raise WeightsError(
-                f"The network {path} cannot be loaded: {error}.", remedy="Install Veriglot again, or train anew."
+                f"The network {path} cannot be loaded: {error}.", remedy="Reinstall Veriglot, or retrain."
             ) from error
 
     def logits(self, features: Float32s, sentence: Int64s) -> Float32s:
@@ -619,7 +620,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
         except FileNotFoundError as error:
             raise WeightsError(
                 f"There are no {cls.kind} weights in {folder}.",
-                remedy=f"Give a folder that `veriglot train {cls.kind}` made, or install Veriglot again.",
+                remedy=f"Give a folder that `veriglot train {cls.kind}` made, or reinstall Veriglot.",
             ) from error
         except msgspec.MsgspecError as error:
             raise WeightsError(f"{path} is not a manifest of {cls.kind} weights: {error}.") from error
@@ -633,7 +634,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
         for name in names:
             path = folder / name
             if not path.is_file() or file_sha256(path) != self.sha256.get(name):
-                raise WeightsError(f"{path} is missing or damaged.", remedy="Install Veriglot again, or train anew.")
+                raise WeightsError(f"{path} is missing or damaged.", remedy="Reinstall Veriglot, or retrain.")
 
 
 class Manifest(Weights, frozen=True, kw_only=True):
@@ -669,7 +670,7 @@ class Grounding(WordDetector):
             raise WeightsError(
                 f"The weights in {self._folder} are for features {self._manifest.features_version}, not for"
                 f" {FEATURES_VERSION}.",
-                remedy="Train them anew with `veriglot train grounding`.",
+                remedy="Retrain them with `veriglot train grounding`.",
             )
         self._manifest.check(self._folder, self._manifest.sha256)
         super().__init__(threshold, self._manifest, words=words)

@@ -357,7 +357,7 @@ def read_answer(reply: Reply, type_: type[T]) -> T:
             refusal in words); or it contains several different values.
     """
     if reply.finish == "filter":
-        raise AnswerError(f"The judge's provider held its reply back{_excerpt(reply.text)}")
+        raise AnswerError(f"The judge's provider withheld its reply{_excerpt(reply.text)}")
     if reply.finish == "length":
         raise AnswerError(
             f"The judge's reply was cut at its length{_excerpt(reply.text)}", remedy="Raise the option max_tokens."

@@ -17,7 +17,7 @@ from veriglot.judging.base import BaseDetector, NotScored, ResolvedLanguage, che
 from veriglot.llm.client import Answer, Client, Message, ModelError, Reply, Request, Settings, ask_all
 from veriglot.llm.client import preset as preset_settings
 from veriglot.llm.registry import Limits, connect
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import JudgedUnit, Prediction, Sample, Span, Status, Word
 from veriglot.records.languages import language_name
 from veriglot.records.settings import StrictRecord, check_placeholders, errors_of, read_toml_records
@@ -64,7 +64,7 @@ def load_prompt(name: str, fields: frozenset[str], own: str | None) -> Prompt:
     Raises:
         InputError: the file cannot be read or has an unknown key; or it names missing or unknown placeholders.
     """
-    default = packaged(__package__, f"prompts/{name}.toml", Prompt)
+    default = read_package_data(__package__, f"prompts/{name}.toml", Prompt)
     if own is None:
         return msgspec.structs.replace(default, name=name)
     path = Path(own)

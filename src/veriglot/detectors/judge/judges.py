@@ -182,9 +182,7 @@ class SpanJudge(_WindowedJudge):
         ranges, notes = locate(case.sample.response, quoted, case.resolved.tag)
         if quoted and not any(ranges):
             shown = excerpt(quoted[0].text)
-            raise AnswerError(
-                f"None of the judge's {len(quoted)} quotes stands in the response; the first is {shown!r}."
-            )
+            raise AnswerError(f"None of the judge's {len(quoted)} quotes is in the response; the first is {shown!r}.")
         known = label_probabilities(reply, "type", [span.type for span in quoted], list(self._types))
         sure = [None if known is None else known[n][span.type] for n, span in enumerate(quoted)]
         marks = tuple(
@@ -245,13 +243,13 @@ _DECOMPOSING = ("rules", "model")
 _DECOMPOSITION_FIELDS = frozenset({"language", "response"})
 
 
-class _Judged(Record):
+class _FactVerdict(Record):
     claim: int
     verdict: Verdict
 
 
 class _FactsAnswer(Record):
-    verdicts: tuple[_Judged, ...]
+    verdicts: tuple[_FactVerdict, ...]
 
 
 @dataclass(frozen=True)
@@ -326,7 +324,7 @@ class FactJudge(_WindowedJudge):
             if range_ is not None
         ]
         if not claims:
-            reason = f"none of the {len(listed)} facts that the judge found stands in the response"
+            reason = f"none of the {len(listed)} facts that the judge found is in the response"
             return NotScored(Status.FAILED, reason)
         covered = {offset for claim in claims for start, end in claim.parts for offset in range(start, end)}
         outside = sum(start not in covered for start, _ in words(response, tag))

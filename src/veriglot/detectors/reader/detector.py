@@ -52,23 +52,23 @@ __all__ = [
     "GROUNDING_COLUMN",
     "RELATIONS",
     "RESPONSE_COLUMN",
-    "Join",
+    "FusionWeights",
     "Manifest",
     "Network",
     "Reader",
-    "join_features",
+    "fusion_features",
     "read_network",
     "relation_of",
     "save_network",
     "unify_numbers",
 ]  # fmt: skip
 
-FILES = ("network.npz", "joins.json")
+FILES = ("network.npz", "fusion.json")
 ANSWERS_FILE = "answers.npz"  # optional
 ENCODER = "e5-multilingual"
 RELATIONS = ("same", "same asked", "across", "across asked", "translation")  # of languages; asked: with a question
-GROUNDING_COLUMN = 3  # column of `join_features` with grounding's logit of the word
-RESPONSE_COLUMN = 8  # column of `join_features` with the logit of the response
+GROUNDING_COLUMN = 3  # column of `fusion_features` with grounding's logit of the word
+RESPONSE_COLUMN = 8  # column of `fusion_features` with the logit of the response
 _HEADS = ("tokens", "response")
 _EVIDENCE_ROOM = 128  # tokens of evidence beside each sentence of an answer
 _ANSWERS_ROOM = 360  # tokens of an input of `AnswerFinder`
@@ -81,11 +81,11 @@ _INPUT_VERSION = 8  # raise it when the input of the network changes
 _DIGIT = re.compile(r"\d")
 
 
-class Join(Record):
+class FusionWeights(Record):
     """Linear weights that combine reader and grounding, for one of `RELATIONS`.
 
     Attributes:
-        weights: of `join_features`, in its order.
+        weights: of `fusion_features`, in its order.
         calibration: of the weighted sum.
         locating: weights that find the wrong words of an unsupported response; None uses `weights`.
     """
@@ -99,13 +99,13 @@ class Manifest(Weights, frozen=True, kw_only=True):
     """See `Weights`.
 
     Attributes:
-        reads_with: hash of the encoder's file.
-        grounding: hash of the grounding detector's network.
+        encoder_sha256: the first 16 digits of the hash of the encoder's file.
+        grounding: the same of the grounding detector's network.
     """
 
     kind = "reader"
 
-    reads_with: str
+    encoder_sha256: str
     grounding: str
 
 
@@ -143,7 +143,7 @@ class Network:
         self._tokeniser = Tokeniser(encoder)
         missing = [name for head in _HEADS for name in (f"{head}.0.w", f"{head}.1.w") if name not in self._learned]
         if missing:
-            raise WeightsError(f"{learned} lacks {', '.join(missing)}.", remedy="Install Veriglot again.")
+            raise WeightsError(f"{learned} lacks {', '.join(missing)}.", remedy="Reinstall Veriglot.")
         self._encoder = E5Reader(
             {name: values for name, values in self._learned.items() if not name.startswith(_HEADS)}, encoder
         )
@@ -157,7 +157,7 @@ class Network:
     def read(
         self, sample: Sample, raw: RawPrediction, relation: str, language: str, evidence: str
     ) -> tuple[str, Float32s, Float32s]:
-        """The key of the join to use, `join_features`, and the probability of each type, shape (n, 6).
+        """The relation whose `FusionWeights` apply, `fusion_features`, and the probability of each type, shape (n, 6).
 
         Args:
             sample: has response and evidence.
@@ -180,9 +180,9 @@ class Network:
         evidence_room = _EVIDENCE_ROOM if relation == "same asked" else 0
         words = self.words(sample.response, bounds, language, question, passages, evidence_room=evidence_room)
         if answers is not None:
-            more = np.float32(_ANSWERS_WEIGHT * (answers[:, 0].max() - answers[:, 2].min()))
-            words = replace(words, answers=answers, response=words.response + more)
-        return relation, join_features(words, raw), words.types
+            of_answers = np.float32(_ANSWERS_WEIGHT * (answers[:, 0].max() - answers[:, 2].min()))
+            words = replace(words, answers=answers, response=words.response + of_answers)
+        return relation, fusion_features(words, raw), words.types
 
     def words(
         self,
@@ -202,13 +202,13 @@ class Network:
             self._tokeniser, response, language, question, passages, evidence_room=evidence_room
         )
         logits = [np.zeros((0, 0), np.float32)] * len(sequences)
-        whole = np.zeros(len(sequences), np.float32)
+        of_responses = np.zeros(len(sequences), np.float32)
         for index, _, last in self._encoder.states([sequence.pair for sequence in sequences]):
             inside = last[1:]
             logits[index] = head(self._learned, "tokens", inside)
             pooled = np.concatenate([last[0], inside.mean(axis=0), inside.max(axis=0)])
-            whole[index] = head(self._learned, "response", pooled[None])[0, 0]
-        return _of_words(sequences, logits, whole, bounds)
+            of_responses[index] = head(self._learned, "response", pooled[None])[0, 0]
+        return _of_words(sequences, logits, of_responses, bounds)
 
 
 class AnswerFinder:
@@ -226,9 +226,9 @@ class AnswerFinder:
 
     def __init__(self, learned: Path, encoder: Path) -> None:
         arrays = read_network(learned)
-        whole = np.float32(1.0)
+        no_scale = np.float32(1.0)
         self._learned: dict[str, Float32s] = {
-            name: values * arrays.get(f"{name}.scales", whole)
+            name: values * arrays.get(f"{name}.scales", no_scale)
             for name, values in arrays.items()
             if not name.endswith(".scales")
         }
@@ -319,8 +319,8 @@ def _of_words(
     return WordLogits(mean[:, 0], mean[:, 1:], whole[part[np.minimum(first, len(part) - 1)]])
 
 
-def join_features(words: WordLogits, raw: RawPrediction) -> Float32s:
-    """The features of each word that a `Join` weighs, shape (n, 18).
+def fusion_features(words: WordLogits, raw: RawPrediction) -> Float32s:
+    """The features of each word that a `FusionWeights` weighs, shape (n, 18).
 
     From the reader and from grounding: the word's logit, and the mean and the maximum of its sentence. From the reader
     also the mean and the maximum of the response, and the logit of the response. From `AnswerFinder`, or else 0: the
@@ -336,15 +336,15 @@ def join_features(words: WordLogits, raw: RawPrediction) -> Float32s:
     """
     computed, sentence, count = raw.numbers == COMPUTED, raw.features.sentence, len(raw.numbers)
     answers = np.zeros((count, 3), np.float32) if words.answers is None else words.answers
-    ours, by_words, by_answers = (
+    by_reader, by_grounding, by_answers = (
         np.where(computed, np.minimum(logits, _SUPPORTED_LOGIT), logits)
         for logits in (words.unsupported, raw.logits[:, 0], answers[:, 0])
     )
-    whole = np.minimum(words.response, ours.max()) if computed.any() else words.response
+    of_response = np.minimum(words.response, by_reader.max()) if computed.any() else words.response
     columns: list[Numbers] = []
-    for logits in (ours, by_words):
+    for logits in (by_reader, by_grounding):
         columns += [logits, pool(logits, sentence, "mean"), pool(logits, sentence, "max")]
-    columns += [np.full(count, ours.mean()), np.full(count, ours.max()), whole, by_answers]
+    columns += [np.full(count, by_reader.mean()), np.full(count, by_reader.max()), of_response, by_answers]
     columns += [np.full(count, by_answers.mean()), np.full(count, by_answers.max()), *answers[:, 1:].T]
     columns += [np.full(count, np.log(count)), raw.numbers < 0, raw.numbers > 0, np.ones(count)]
     return np.stack(columns, axis=1).astype(np.float32)
@@ -352,10 +352,10 @@ def join_features(words: WordLogits, raw: RawPrediction) -> Float32s:
 
 def relation_of(language: str | None, evidence: str | None, *, translation: bool, asked: bool) -> str:
     """Which of `RELATIONS` response and evidence have; `asked`: whether there is a question."""
-    ours, others = ((tag or "").partition("-")[0] for tag in (language, evidence))
+    response_base, evidence_base = ((tag or "").partition("-")[0] for tag in (language, evidence))
     if translation:
         return "translation"
-    return ("across" if others and ours != others else "same") + " asked" * asked
+    return ("across" if evidence_base and response_base != evidence_base else "same") + " asked" * asked
 
 
 def unify_numbers(response: str, language: str, passages: Sequence[str], evidence: str) -> tuple[str, ...]:
@@ -412,13 +412,13 @@ class Reader(WordDetector):
         super().__init__(threshold, self._manifest, words=words)
         self._encoder = registry.find(ENCODER)
         for name, file, known in (
-            ("encoder", self._encoder, self._manifest.reads_with),
+            ("encoder", self._encoder, self._manifest.encoder_sha256),
             ("grounding network", self._grounding.network, self._manifest.grounding),
         ):
             if file_sha256(file)[:16] != known:
                 raise WeightsError(
                     f"The weights in {self._folder} were trained with another {name} than {file}.",
-                    remedy="Train them anew with `veriglot train reader`, or install Veriglot again.",
+                    remedy="Retrain them with `veriglot train reader`, or reinstall Veriglot.",
                 )
 
     @property
@@ -432,7 +432,7 @@ class Reader(WordDetector):
         return signature(
             detector=self.name,
             weights=digest([*(self._manifest.sha256[name] for name in self._files), self._manifest.grounding])[:12],
-            encoder=self._manifest.reads_with[:12],
+            encoder=self._manifest.encoder_sha256[:12],
             judging=JUDGING_VERSION,
             input=_INPUT_VERSION,
             threshold=self._threshold,
@@ -445,8 +445,8 @@ class Reader(WordDetector):
         return Network(self._folder / FILES[0], self._encoder, answers)
 
     @cached_property
-    def _joins(self) -> dict[str, Join]:
-        return msgspec.json.decode((self._folder / "joins.json").read_bytes(), type=dict[str, Join])
+    def _fusion(self) -> dict[str, FusionWeights]:
+        return msgspec.json.decode((self._folder / "fusion.json").read_bytes(), type=dict[str, FusionWeights])
 
     def _predict_raw(self, sample: Sample, resolved: ResolvedLanguage) -> RawPrediction | None:
         evidence, note = evidence_language(sample, resolved.tag)
@@ -459,12 +459,12 @@ class Reader(WordDetector):
         notes = () if note is None else (note,)
         if (raw.harmless | raw.verbatim).all():
             logits = np.minimum(raw.logits, VERBATIM_LOGIT)  # nothing is left for the network
-            calibration = self._joins[relation].calibration
+            calibration = self._fusion[relation].calibration
             return replace(raw, logits=logits, calibration=calibration, notes=notes, response_logit=VERBATIM_LOGIT)
         relation, features, probable = self._network.read(sample, raw, relation, resolved.tag, evidence)
-        join = self._joins[relation]
-        unsupported = features @ np.array(join.weights, np.float32)
-        located = features @ np.array(join.locating or join.weights, np.float32)
+        fusion = self._fusion[relation]
+        unsupported = features @ np.array(fusion.weights, np.float32)
+        located = features @ np.array(fusion.locating or fusion.weights, np.float32)
         by_reading = np.log(np.maximum(probable, 1e-6) / np.maximum(1.0 - probable, 1e-6))
         types = (by_reading + raw.logits[:, 1:]) / 2  # their mean is right more often than either alone
         logits = np.concatenate([unsupported[:, None], types], axis=1).astype(np.float32)
@@ -472,7 +472,7 @@ class Reader(WordDetector):
         return replace(
             raw,
             logits=logits,
-            calibration=join.calibration,
+            calibration=fusion.calibration,
             notes=notes,
             response_logit=response_logit,
             location_logits=located,
@@ -504,5 +504,5 @@ def read_network(path: Path) -> dict[str, Numbers]:
                 half = values.dtype == np.float16
                 arrays[name.removesuffix(".npy")] = values.astype(np.float32) if half else values
     except (OSError, ValueError, BadZipFile) as error:
-        raise WeightsError(f"{path} is missing or damaged: {error}.", remedy="Install Veriglot again.") from error
+        raise WeightsError(f"{path} is missing or damaged: {error}.", remedy="Reinstall Veriglot.") from error
     return arrays

@@ -33,7 +33,7 @@ from veriglot.judging.base import (
     words_from_confidences,
 )
 from veriglot.judging.classifiers import label_aliases, label_names, normalised_label, split_chunks
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Evidence, Pointer, Prediction, Record, Sample, Span, Status, Task, Word
 from veriglot.records.languages import base_tag, get_language
 from veriglot.records.taxonomy import taxonomies
@@ -194,7 +194,7 @@ class Prompt(Record):
 @cache
 def _all() -> tuple[str, dict[str, dict[str, Prompt]]]:
     """Version of the file of prompts, raised with every change; and formats by name and language."""
-    data = packaged(__package__, "prompts.toml", dict[str, Any])
+    data = read_package_data(__package__, "prompts.toml", dict[str, Any])
     formats = {
         name: {tag: Prompt(**words, language=None if tag == _ANY else tag) for tag, words in by_language.items()}
         for name, by_language in data["formats"].items()

@@ -14,16 +14,16 @@ function option(value, label) {
 }
 
 function fillChoices() {
-  askField("detector").append(...served.offers.map((offer) => option(offer.name, offer.name)));
+  askField("detector").append(...served.detectors.map((info) => option(info.name, info.name)));
   askField("language").append(...served.languages.map(([tag, name]) => option(tag, `${name} (${tag})`)));
   fillStrictness();
 }
 
 function fillStrictness() {
   const before = askField("strictness").value || "normal";
-  const offer = served.offers.find((each) => each.name === askField("detector").value);
-  askField("strictness").replaceChildren(...offer.strictness.map((level) => option(level, level)));
-  askField("strictness").value = offer.strictness.includes(before) ? before : "normal";
+  const info = served.detectors.find((each) => each.name === askField("detector").value);
+  askField("strictness").replaceChildren(...info.strictness.map((level) => option(level, level)));
+  askField("strictness").value = info.strictness.includes(before) ? before : "normal";
 }
 
 function rowOfForm() {
@@ -126,7 +126,7 @@ async function open(file) {
   const asked = { detector: "", strictness: "normal", ...content.asked };
   await show(content.sample, content.prediction, asked);
   fillForm(content.sample);
-  if (served.offers.some((offer) => offer.name === asked.detector)) askField("detector").value = asked.detector;
+  if (served.detectors.some((info) => info.name === asked.detector)) askField("detector").value = asked.detector;
   fillStrictness();
   askField("strictness").value = asked.strictness;
   fillStrictness(); // a level that is not offered here

@@ -46,7 +46,7 @@ from veriglot.training.grounding.network import (
     rows_of,
     statistics,
 )
-from veriglot.training.grounding.synthetic_data import Commonness, clean_texts, count_words, synthetic_examples
+from veriglot.training.grounding.synthetic_data import WordFrequencies, clean_texts, count_words, synthetic_examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -191,16 +191,16 @@ def train(
     say(f"read {len(labelled.examples)} labelled responses, {len(labelled.articles)} articles")
     if labelled.translations:
         labelled.left_out["translation"] += len(labelled.translations)
-    commonness = count_words(labelled)
+    frequencies = count_words(labelled)
     if encoder is None:
         own_lexicon = Lexicon.load(Path(str(files("veriglot.detectors.grounding") / "weights")))
-        lexicon = Lexicon(commonness.table(), own_lexicon.keys, own_lexicon.vectors)
+        lexicon = Lexicon(frequencies.table(), own_lexicon.keys, own_lexicon.vectors)
     else:
-        lexicon = lexicon_for(labelled, commonness, encoder, seed, say)
-    rows = rows_of([*labelled.examples, *synthetic_examples(labelled, commonness, seed)], lexicon)
+        lexicon = lexicon_for(labelled, frequencies, encoder, seed, say)
+    rows = rows_of([*labelled.examples, *synthetic_examples(labelled, frequencies, seed)], lexicon)
     say(f"took features of {len(rows)} responses")
     if len(rows) < 1000:
-        say("warning: so few responses give no detector that can be used; the one that ships learned from 30,000")
+        say("warning: so few responses give no detector that can be used; the installed one learned from 30,000")
     network = first_stage(rows, seed, say, epochs)
     answers = [row for row in rows if row.is_answer]
     fold = folds_of(answers)
@@ -231,18 +231,18 @@ def _scale(row: Row) -> float:
     return _MADE_SCALE
 
 
-def lexicon_for(labelled: Labelled, commonness: Commonness, encoder: Path, seed: int, say: Say) -> Lexicon:
+def lexicon_for(labelled: Labelled, frequencies: WordFrequencies, encoder: Path, seed: int, say: Say) -> Lexicon:
     """Distil word vectors from an encoder, and learn a projection of them together with a first network."""
     texts = [*clean_texts(labelled), *((e.language or "", e.response) for e in labelled.examples)]
     distilled = distil(vocabulary(texts), encoder)
     say(f"vectors of {len(distilled.keys)} words distilled")
-    plain = distilled.lexicon(commonness.table(), None)
+    plain = distilled.lexicon(frequencies.table(), None)
     silver = [example for example in labelled.examples if example.kind == "silver"]
     others = [example for example in labelled.examples if example.kind != "silver" and example.source != "qa"]
-    others += synthetic_examples(labelled, commonness, seed)
+    others += synthetic_examples(labelled, frequencies, seed)
     some = Random(seed).sample(others, min(len(others), _OTHERS_FOR_VECTORS))  # noqa: S311
     rows = [row for row in rows_of([*silver, *some], plain) if not is_held_out(row)]
-    return distilled.lexicon(commonness.table(), _projection(rows, distilled, seed, say))
+    return distilled.lexicon(frequencies.table(), _projection(rows, distilled, seed, say))
 
 
 def _projection(rows: Sequence[Row], distilled: Distilled, seed: int, say: Say) -> Float32s:

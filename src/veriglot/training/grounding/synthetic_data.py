@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     Range = tuple[int, int]
 
 __all__ = [
-    "Commonness",
     "Paragraph",
+    "WordFrequencies",
     "answers_across",
     "clean_texts",
     "count_words",
@@ -44,7 +44,7 @@ __all__ = [
 
 _LENGTHS = (1, 1, 2, 3, 4, 6, 9)  # sentences in a response
 _CLEAN, _REMOVED = 0.42, 0.62  # cumulative shares of the kinds; the rest is `changed`
-_RARE, _MIDDLE = 9.0, 5.0  # commonness below 12 - 9 is rare, up to 12 - 5 is middle
+_RARE, _MIDDLE = 9.0, 5.0  # words of frequency below 12 - 9 are rare, up to 12 - 5 middle
 _COMMAS = re.compile(r"(?<=[,،，、;])\s*")
 
 
@@ -55,9 +55,9 @@ class Pool(msgspec.Struct):
     rare: list[str] = []
     middle: list[str] = []
 
-    def add(self, sentence: str, language: str, commonness: Commonness) -> None:
+    def add(self, sentence: str, language: str, frequencies: WordFrequencies) -> None:
         """Add the words of a sentence."""
-        parts = _Parts(sentence, language, commonness)
+        parts = _Parts(sentence, language, frequencies)
         self.names += [sentence[s:e] for s, e in parts.names]
         self.rare += [sentence[s:e] for s, e in parts.rare]
         self.middle += [sentence[s:e] for s, e in parts.middle]
@@ -66,9 +66,9 @@ class Pool(msgspec.Struct):
 class _Parts:
     """The words of a sentence by kind; words of one kind can replace each other."""
 
-    def __init__(self, sentence: str, language: str, commonness: Commonness) -> None:
+    def __init__(self, sentence: str, language: str, frequencies: WordFrequencies) -> None:
         bounds = words(sentence, language)
-        tells = 12.0 - commonness.of(sentence, bounds)
+        tells = 12.0 - frequencies.of(sentence, bounds)
         self.all = bounds
         self.tells = tells
         self.numbers = [b for b in bounds if _has_digit(sentence[slice(*b)])]
@@ -98,7 +98,7 @@ def _runs(bounds: list[Range], chosen: list[int]) -> list[Range]:
     return runs
 
 
-def reworded(sentence: str, language: str, commonness: Commonness, rng: Random) -> str:
+def reworded(sentence: str, language: str, frequencies: WordFrequencies, rng: Random) -> str:
     """The sentence with up to two small edits that keep its meaning: brackets, clauses, common words, endings."""
     original = sentence
     for _ in range(rng.choice((0, 1, 1, 2))):
@@ -108,7 +108,7 @@ def reworded(sentence: str, language: str, commonness: Commonness, rng: Random) 
         elif way < 0.55:
             sentence = _clauses_moved(sentence, rng)
         elif way < 0.8:
-            sentence = _common_word_dropped(sentence, language, commonness, rng)
+            sentence = _common_word_dropped(sentence, language, frequencies, rng)
         else:
             sentence = _ending_changed(sentence, language, rng)
     return sentence.strip() or original
@@ -126,9 +126,9 @@ def _clauses_moved(sentence: str, rng: Random) -> str:
     return (" " if " " in sentence else "").join(clauses)
 
 
-def _common_word_dropped(sentence: str, language: str, commonness: Commonness, rng: Random) -> str:
+def _common_word_dropped(sentence: str, language: str, frequencies: WordFrequencies, rng: Random) -> str:
     bounds = words(sentence, language)
-    common = [b for b, c in zip(bounds, commonness.of(sentence, bounds), strict=True) if c > 6]
+    common = [b for b, c in zip(bounds, frequencies.of(sentence, bounds), strict=True) if c > 6]
     if len(bounds) <= 6 or not common:
         return sentence
     start, end = rng.choice(common)
@@ -178,10 +178,10 @@ def _changes(sentence: str, parts: _Parts, pool: Pool, rng: Random) -> dict[Rang
 
 
 def changed(
-    sentence: str, language: str, pool: Pool, commonness: Commonness, rng: Random
+    sentence: str, language: str, pool: Pool, frequencies: WordFrequencies, rng: Random
 ) -> tuple[str, list[Mark]] | None:
     """The sentence with one to three words exchanged, and the spans of the new words; None if nothing can change."""
-    parts = _Parts(sentence, language, commonness)
+    parts = _Parts(sentence, language, frequencies)
     if len(parts.all) < 4:
         return None
     pieces = []
@@ -198,7 +198,7 @@ def changed(
     return ("".join([*pieces, sentence[read:]]), marks) if marks else None
 
 
-def article_example(article: Article, pool: Pool, commonness: Commonness, rng: Random) -> Example | None:
+def article_example(article: Article, pool: Pool, frequencies: WordFrequencies, rng: Random) -> Example | None:
     """One example from an article, of a random kind; None if the article is too short."""
     language = article.language
     listed = list(dict.fromkeys(s for passage in article.passages for s in quotable(passage, language)))
@@ -216,7 +216,7 @@ def article_example(article: Article, pool: Pool, commonness: Commonness, rng: R
         passages[:] = [passage.replace(sentence, " ") for passage in passages]
         return sentence
 
-    kind, draft = _drafted(chosen, language, pool, commonness, rng, (_CLEAN, _REMOVED, 0.35), taken_out)
+    kind, draft = _drafted(chosen, language, pool, frequencies, rng, (_CLEAN, _REMOVED, 0.35), taken_out)
     question = rng.choice(article.questions) if article.questions and rng.random() < 0.5 else None
     if rng.random() < 0.3:
         passages = ["\n".join(passages)]
@@ -228,7 +228,7 @@ def _drafted(
     chosen: Sequence[str],
     language: str,
     pool: Pool,
-    commonness: Commonness,
+    frequencies: WordFrequencies,
     rng: Random,
     shares: tuple[float, float, float],
     unsupported: Callable[[str], str],
@@ -246,9 +246,9 @@ def _drafted(
             continue
         text, marks = sentence, list[Mark]()
         if rng.random() < 0.5:
-            text = reworded(sentence, language, commonness, rng)
+            text = reworded(sentence, language, frequencies, rng)
         if kind == "changed" and (i == must or rng.random() < 0.5):
-            text, marks = changed(text, language, pool, commonness, rng) or (text, marks)
+            text, marks = changed(text, language, pool, frequencies, rng) or (text, marks)
         draft.add(text, marks)
     return kind, draft
 
@@ -276,7 +276,7 @@ class _Draft:
 # enough to teach that words of the question need no support and the answer does.
 
 
-_BARE, _QUOTED, _SAID = 0.3, 0.55, 1.0  # cumulative shares of the forms
+_BARE, _QUOTED = 0.3, 0.55  # cumulative shares of the forms; the rest has words of the question
 _RIGHT = 0.45  # share of right answers in every form
 _LONGEST = 60  # maximum code points of a wrong answer
 _MARKS = "?？؟;।"
@@ -353,7 +353,7 @@ def _question_around(answer: Answer, rng: Random) -> tuple[str, str]:
 _MIN_COUNT = 2
 
 
-class Commonness:
+class WordFrequencies:
     """Counts of words and stems per language, in hash buckets."""
 
     def __init__(self) -> None:
@@ -411,40 +411,40 @@ def clean_texts(labelled: Labelled) -> Iterator[tuple[str, str]]:
             yield language, text
 
 
-def count_words(labelled: Labelled) -> Commonness:
+def count_words(labelled: Labelled) -> WordFrequencies:
     """Word frequencies in the passages of each language."""
-    commonness = Commonness()
+    frequencies = WordFrequencies()
     for language, text in clean_texts(labelled):
-        commonness.count([text], language)
-    return commonness
+        frequencies.count([text], language)
+    return frequencies
 
 
-def synthetic_examples(labelled: Labelled, commonness: Commonness, seed: int) -> list[Example]:
+def synthetic_examples(labelled: Labelled, frequencies: WordFrequencies, seed: int) -> list[Example]:
     """Quotations and answers, right and wrong, in every language with plain articles or answered questions."""
     articles = defaultdict[str, list[Article]](list)
     for article in labelled.articles:
         articles[article.language].append(article)
-    made = [e for language, some in articles.items() for e in _quotations(language, some, commonness, seed)]
+    examples = [e for language, some in articles.items() for e in _quotations(language, some, frequencies, seed)]
     answers = defaultdict[str, list[Answer]](list)
     for answer in labelled.answers:
         answers[answer.language].append(answer)
     for language, given in answers.items():
         rng = Random(f"answers {language} {seed}")  # noqa: S311  a seeded draw, not a secret
         drawn = (answer_example(answer, given, rng) for answer in given)
-        made += [example for example in drawn if example is not None]
-    return made
+        examples += [example for example in drawn if example is not None]
+    return examples
 
 
-def _quotations(language: str, articles: list[Article], commonness: Commonness, seed: int) -> Iterator[Example]:
+def _quotations(language: str, articles: list[Article], frequencies: WordFrequencies, seed: int) -> Iterator[Example]:
     rng = Random(f"articles {language} {seed}")  # noqa: S311  a seeded draw, not a secret
     rng.shuffle(articles)
     pool = Pool()
     for article in articles[:_POOLED]:
         sentences = quotable(rng.choice(article.passages), language)
         if sentences:
-            pool.add(rng.choice(sentences), language, commonness)
+            pool.add(rng.choice(sentences), language, frequencies)
     for article in articles[:_MOST_ARTICLES]:
-        example = article_example(article, pool, commonness, rng)
+        example = article_example(article, pool, frequencies, rng)
         if example is not None:
             yield example
 
@@ -588,7 +588,9 @@ def _has_digit(text: str) -> bool:
 class _Quotations:
     """The sentences of one language, and replacement words from them."""
 
-    def __init__(self, paragraphs: Sequence[Paragraph], language: str, commonness: Commonness, rng: Random) -> None:
+    def __init__(
+        self, paragraphs: Sequence[Paragraph], language: str, frequencies: WordFrequencies, rng: Random
+    ) -> None:
         self.language = language
         self.of_paragraph = [
             quotable(p.passage(language), language) if language in p.versions else [] for p in paragraphs
@@ -596,7 +598,7 @@ class _Quotations:
         self.all = [(index, text) for index, listed in enumerate(self.of_paragraph) for text in listed]
         self.pool = Pool()
         for _, text in rng.sample(self.all, min(_POOLED_ACROSS, len(self.all))):
-            self.pool.add(text, language, commonness)
+            self.pool.add(text, language, frequencies)
 
     def of_another(self, index: int, rng: Random) -> str:
         """A sentence of another paragraph; if the draws fail, of any."""
@@ -607,23 +609,23 @@ class _Quotations:
         return text
 
 
-def sentences_across(paragraphs: Sequence[Paragraph], commonness: Commonness, rng: Random) -> Iterator[Example]:
+def sentences_across(paragraphs: Sequence[Paragraph], frequencies: WordFrequencies, rng: Random) -> Iterator[Example]:
     """For each paragraph and language a few responses of one to four of its sentences.
 
     The sentences are quoted or reworded (`clean`), or some come from another paragraph (`removed`), or have exchanged
     words (`changed`).
     """
     languages = dict.fromkeys(language for paragraph in paragraphs for language in paragraph.versions)
-    quotations = {language: _Quotations(paragraphs, language, commonness, rng) for language in languages}
+    quotations = {language: _Quotations(paragraphs, language, frequencies, rng) for language in languages}
     for index, paragraph in enumerate(paragraphs):
         for language in paragraph.versions:
             if quotations[language].of_paragraph[index]:
                 for _ in range(_PER_PARAGRAPH):
-                    yield _of_sentences(paragraph, index, quotations[language], commonness, rng)
+                    yield _of_sentences(paragraph, index, quotations[language], frequencies, rng)
 
 
 def _of_sentences(
-    paragraph: Paragraph, index: int, quotations: _Quotations, commonness: Commonness, rng: Random
+    paragraph: Paragraph, index: int, quotations: _Quotations, frequencies: WordFrequencies, rng: Random
 ) -> Example:
     language, listed = quotations.language, quotations.of_paragraph[index]
     evidence = evidence_language(paragraph, language, rng)
@@ -632,7 +634,7 @@ def _of_sentences(
     chosen = listed[first : first + count]
     shares = _CLEAN_ACROSS, _REMOVED_ACROSS, 0.3
     kind, draft = _drafted(
-        chosen, language, quotations.pool, commonness, rng, shares, lambda _: quotations.of_another(index, rng)
+        chosen, language, quotations.pool, frequencies, rng, shares, lambda _: quotations.of_another(index, rng)
     )
     question = rng.choice(paragraph.versions[language]).question if rng.random() < _ASKED else None
     return Example(

@@ -1,4 +1,4 @@
-"""Trains the reader: `train` reads the data, fits the network, joins it with grounding, and writes the weights.
+"""Trains the reader: `train` reads the data, fits the network, combines it with grounding, and writes the weights.
 
 Word vectors and the lower layers are frozen. On a CPU each thread computes a batch of its own, because two threads on
 the small matrix products of one batch are slower than one thread.
@@ -33,8 +33,8 @@ from veriglot.hub.registry import find
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import open_whole, whole_folder, write_json
 from veriglot.training.grounding.examples import TYPES
-from veriglot.training.reader.joins import Judged, calibration_rows, fit_joins, judge
-from veriglot.training.reader.lessons import FIRST_PART, SHARES, Chunks, Material, read_material, training_inputs
+from veriglot.training.reader.data import FIRST_PART, SHARES, Chunks, TrainingData, read_training_data, training_inputs
+from veriglot.training.reader.fusion import JudgedRow, calibration_rows, fit_fusion, judge
 from veriglot.training.reader.network import ReaderNetwork, TrainingInput, loss_of
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def train(
     """
     out.resolve().parent.mkdir(parents=True, exist_ok=True)
     encoder = find(ENCODER)
-    material = read_material(paths, seed)
+    material = read_training_data(paths, seed)
     say(", ".join(f"{name} {len(source.rows)}" for name, source in material.sources.items()))
     torch.set_num_threads(1)
     torch.manual_seed(seed)  # the initial heads are drawn here
@@ -123,7 +123,7 @@ def load_trained(path: Path, file: E5File) -> dict[str, Float32s]:
 
 def write_weights(
     network: ReaderNetwork,
-    material: Material,
+    material: TrainingData,
     encoder: Path,
     out: Path,
     *,
@@ -131,7 +131,7 @@ def write_weights(
     answers: Path | None,
     say: Callable[[str], None],
 ) -> None:
-    """Write the folder: the network, `answers` if there is such a file, and the joins with grounding."""
+    """Write the folder: the network, `answers` if there is such a file, and weights to fuse it with grounding."""
     rng = Random(f"outliers {seed}")  # noqa: S311  a seeded draw, not a secret
     some = rng.sample(material.held_out, min(len(material.held_out), _OF_OUTLIERS))
     tokeniser = Tokeniser(encoder)
@@ -144,21 +144,21 @@ def write_weights(
             (part / ANSWERS_FILE).write_bytes(answers.read_bytes())
         reader = Network(part / FILES[0], encoder, part / ANSWERS_FILE if ANSWERS_FILE in names else None)
         judged = judge(calibration_rows(material.held_out, seed), reader, say)
-        write_json(part / FILES[1], fit_joins(judged))
+        write_json(part / FILES[1], fit_fusion(judged))
         (part / "MODEL_CARD.md").write_text(_card(material, judged, seed), "utf-8")
         manifest = Manifest(
             revision=REVISION,
             types=TYPES,
             threshold=0.5,
             sha256={name: file_sha256(part / name) for name in names},
-            reads_with=file_sha256(encoder)[:16],
+            encoder_sha256=file_sha256(encoder)[:16],
             grounding=file_sha256(Grounding().network)[:16],
         )
         write_json(part / "weights.json", manifest)
     say(f"wrote {out}")
 
 
-def _card(material: Material, judged: Sequence[Judged], seed: int) -> str:
+def _card(material: TrainingData, judged: Sequence[JudgedRow], seed: int) -> str:
     """The model card."""
     sources = material.sources.items()
     fitted = Counter(row.relation for row in judged)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from veriglot.errors import InputError
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.settings import StrictRecord
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import sentences, words
@@ -98,7 +98,7 @@ def is_source(folder: Path) -> bool:
 
 @cache
 def _sources() -> _Sources:
-    return packaged(__package__, "sources.toml", _Sources)
+    return read_package_data(__package__, "sources.toml", _Sources)
 
 
 def _in_name(pattern: str | None, path: Path) -> str:

@@ -27,7 +27,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records.settings import StrictRecord
 from veriglot.training.grounding.examples import Example, Mark, share_of
 from veriglot.training.reader.sources import Row
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_case", "draw_written", "facts", "held_out_written", "languages", "wordings"]
 
-_KINDS = packaged(__package__, "twins.toml", dict[str, dict[str, str]])
+_KINDS = read_package_data(__package__, "twins.toml", dict[str, dict[str, str]])
 LISTS, EXCHANGED, TYPES = _KINDS["lists"], _KINDS["exchanged"], _KINDS["types"]
 KINDS = tuple(TYPES)
 SLOT = re.compile(r"\{([A-Za-z])(?::(\w+))?\}")
@@ -81,7 +81,7 @@ def languages() -> list[str]:
 @cache
 def wordings(tag: str) -> dict[str, Any]:
     """A language's file; `frames` has the kind and the table of each fact by its id."""
-    data = packaged(__package__, f"wordings/{tag}.toml", dict[str, Any])
+    data = read_package_data(__package__, f"wordings/{tag}.toml", dict[str, Any])
     data["frames"] = {frame["id"]: (kind, frame) for kind in ("state", "role", "fact") for frame in data[kind]}
     return data
 
@@ -427,7 +427,7 @@ class _Article(StrictRecord):
 @cache
 def _written(held_out: bool) -> tuple[tuple[_Article, _Item], ...]:
     """The items of `written.json`: of held-out articles, or of those for training."""
-    articles = packaged(__package__, "written.json", tuple[_Article, ...])
+    articles = read_package_data(__package__, "written.json", tuple[_Article, ...])
     chosen = (article for article in articles if (share_of(article.article) < HELD_OUT) == held_out)
     return tuple((article, item) for article in chosen for item in article.items)
 

@@ -1,6 +1,6 @@
 """Packages that conflict with ours: each runs in a Python environment of its own, connected by a pipe.
 
-`companion_engines.py` runs on the other side and imports nothing of Veriglot. The protocol, version 1, is one JSON
+`external_engines.py` runs on the other side and imports nothing of Veriglot. The protocol, version 1, is one JSON
 object per line in UTF-8, over standard input and output; a package's own output goes to standard error:
 
     engine    {"type": "hello", "protocol": 1, "packages": {name: version}}
@@ -31,18 +31,18 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.errors import UsageError, VeriglotError, WeightsError
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.records import Status
 from veriglot.records.settings import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Answer", "Companion", "python_of"]
+__all__ = ["Answer", "ExternalEngine", "python_of"]
 
 PROTOCOL = 1
-_ENGINES = Path(__file__).with_name("companion_engines.py")
-_KEPT_LINES = 20  # last lines of standard error, for the message
+_ENGINES = Path(__file__).with_name("external_engines.py")
+_ERROR_LINES = 20  # last lines of standard error, for the message
 _LONGEST_LINE = 400  # maximum code points of each
 _PATIENCE = 5.0  # seconds until a process that should exit is killed
 _ROWS = 64  # maximum rows of a batch, which a time-out or a crash costs
@@ -62,7 +62,7 @@ class _Environment(Record):
 
 def environments() -> dict[str, _Environment]:
     """The environments of our engines, by name."""
-    return packaged("veriglot.pipeline", "environments.json", dict[str, _Environment])
+    return read_package_data("veriglot.pipeline", "environments.json", dict[str, _Environment])
 
 
 def python_of(name: str, python: str | Path | None = None) -> Path:
@@ -149,7 +149,7 @@ class _Results(_Tagged):
 _Message = _Hello | _Ready | _Refused | _Results
 
 
-class Companion:
+class ExternalEngine:
     """An engine in its own Python environment: started immediately, and restarted if it dies.
 
     It processes one batch at a time: threads that share it wait for each other.
@@ -272,7 +272,7 @@ class _Process:
 
     def __init__(self, command: list[str]) -> None:
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._errors = deque[bytes](maxlen=_KEPT_LINES)
+        self._errors = deque[bytes](maxlen=_ERROR_LINES)
         # Our own path is not set there: the packages beside us must not be importable.
         variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
         try:
@@ -312,7 +312,7 @@ class _Process:
         try:
             message: _Message = msgspec.json.decode(line, type=_Message)
         except msgspec.MsgspecError as error:
-            raise self._gone(f"it said what is no message ({error})") from error
+            raise self._gone(f"it sent an invalid message ({error})") from error
         return message
 
     def last_words(self) -> str:

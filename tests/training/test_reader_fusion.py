@@ -1,4 +1,4 @@
-"""The join of reader and grounding follows the one that is right, for each relation of response and evidence."""
+"""The fusion of reader and grounding follows the one that is right, for each relation of response and evidence."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ pytest.importorskip("onnx", reason="needs the extra `reader`: pip install 'verig
 pytest.importorskip("onnxscript", reason="training writes ONNX: install the extra `train`")
 
 from tiny_reader import features_of
-from veriglot.detectors.reader.detector import GROUNDING_COLUMN, RELATIONS, RESPONSE_COLUMN, Join
+from veriglot.detectors.reader.detector import GROUNDING_COLUMN, RELATIONS, RESPONSE_COLUMN, FusionWeights
 from veriglot.training.grounding.examples import Example, Labels
-from veriglot.training.reader.joins import Judged, calibration_rows, fit_joins
+from veriglot.training.reader.fusion import JudgedRow, calibration_rows, fit_fusion
 from veriglot.training.reader.sources import Row
 
 WORDS = 12
@@ -23,7 +23,7 @@ WORDS = 12
 
 def judged(
     knows: str, *, relation: str = "same", located: bool = True, count: int = 150, seed: int = 0
-) -> list[Judged]:
+) -> list[JudgedRow]:
     """Rows in which one of the two knows the wrong words, and the other is random."""
     rng = np.random.default_rng(seed)
     rows = []
@@ -40,7 +40,7 @@ def judged(
         labels = Labels(example, target, weight, np.zeros((WORDS, 6), np.float32))
         row = Row(example, bool(target.any()), located)
         counted, quoted = np.ones(WORDS, bool), np.zeros(WORDS, bool)
-        rows.append(Judged(row, labels, features, counted, quoted, relation))
+        rows.append(JudgedRow(row, labels, features, counted, quoted, relation))
     return rows
 
 
@@ -48,36 +48,36 @@ def judged(
     ("name", "knows", "other"), [("reader", 0, GROUNDING_COLUMN), ("grounding", GROUNDING_COLUMN, 0)]
 )
 def test_the_one_that_knows_counts(name: str, knows: int, other: int) -> None:
-    joins = fit_joins(judged(name))
-    assert set(joins) == set(RELATIONS)
-    weights = joins["same"].weights
+    fusion = fit_fusion(judged(name))
+    assert set(fusion) == set(RELATIONS)
+    weights = fusion["same"].weights
     assert weights[knows] > 0.5
     assert weights[knows] > 3 * abs(weights[other])
 
 
 def test_relations_are_joined_apart_and_those_without_rows_as_all() -> None:
     rows = judged("reader") + judged("grounding", relation="across", seed=1)
-    joins = fit_joins(rows)
-    same, across = (joins[relation].weights for relation in ("same", "across"))
+    fusion = fit_fusion(rows)
+    same, across = (fusion[relation].weights for relation in ("same", "across"))
     assert same[0] > same[GROUNDING_COLUMN]
     assert across[GROUNDING_COLUMN] > across[0]
-    both = fit_joins(judged("reader") + judged("grounding", seed=1))["same"].weights
+    both = fit_fusion(judged("reader") + judged("grounding", seed=1))["same"].weights
     for column in (0, GROUNDING_COLUMN):
-        assert joins["translation"].weights[column] == pytest.approx(both[column], abs=0.1)
+        assert fusion["translation"].weights[column] == pytest.approx(both[column], abs=0.1)
 
 
 def test_a_relation_without_a_labelled_word_is_joined_as_all() -> None:
-    joins = fit_joins(judged("reader") + judged("grounding", relation="across", located=False, count=5))
-    assert joins["across"].weights == joins["translation"].weights
-    assert joins["across"].calibration.scripts == joins["translation"].calibration.scripts
+    fusion = fit_fusion(judged("reader") + judged("grounding", relation="across", located=False, count=5))
+    assert fusion["across"].weights == fusion["translation"].weights
+    assert fusion["across"].calibration.scripts == fusion["translation"].calibration.scripts
 
 
 def test_a_false_alarm_weighs_more_with_evidence_in_another_language() -> None:
-    joins = fit_joins(judged("reader", relation="same asked") + judged("reader", relation="across"))
+    fusion = fit_fusion(judged("reader", relation="same asked") + judged("reader", relation="across"))
     row = next(row for row in judged("reader", seed=3) if row.row.unsupported)
     same, across = (
-        joins[relation].calibration.score(
-            (row.features @ np.array(joins[relation].weights)).astype(np.float32),
+        fusion[relation].calibration.score(
+            (row.features @ np.array(fusion[relation].weights)).astype(np.float32),
             float(row.features[:, RESPONSE_COLUMN].max()),
         )
         for relation in ("same asked", "across")
@@ -93,28 +93,28 @@ def test_natural_answers_say_which_words_are_wrong_and_change_nothing_else() -> 
         replace(row, labels=replace(row.labels, example=replace(row.labels.example, source="qa")))
         for row in judged("grounding", relation="same asked", seed=2)
     ]
-    alone, joins = fit_joins(rows), fit_joins(rows + answers)
-    locating = joins["same asked"].locating
+    alone, fusion = fit_fusion(rows), fit_fusion(rows + answers)
+    locating = fusion["same asked"].locating
     assert locating is not None
-    assert locating[GROUNDING_COLUMN] > joins["same asked"].weights[GROUNDING_COLUMN] + 0.1
-    assert {name: replace_locating(join) for name, join in joins.items()} == alone
+    assert locating[GROUNDING_COLUMN] > fusion["same asked"].weights[GROUNDING_COLUMN] + 0.1
+    assert {name: replace_locating(fused) for name, fused in fusion.items()} == alone
 
 
-def replace_locating(join: Join) -> Join:
-    return Join(join.weights, join.calibration)
+def replace_locating(fused: FusionWeights) -> FusionWeights:
+    return FusionWeights(fused.weights, fused.calibration)
 
 
 def test_probabilities_of_words_and_responses_are_calibrated() -> None:
     rows = judged("reader", count=400)
-    join = fit_joins(rows)["same"]
+    fused = fit_fusion(rows)["same"]
     held_out = judged("reader", count=400, seed=7)
-    logits = [(row.features @ np.array(join.weights)).astype(np.float32) for row in held_out]
-    words = np.concatenate([join.calibration.confidences(values, "en", "Latn") for values in logits])
+    logits = [(row.features @ np.array(fused.weights)).astype(np.float32) for row in held_out]
+    words = np.concatenate([fused.calibration.confidences(values, "en", "Latn") for values in logits])
     targets = np.concatenate([row.labels.target for row in held_out])
     assert words.mean() == pytest.approx(targets.mean(), abs=0.04)
     assert words[targets > 0].mean() > words[targets == 0].mean() + 0.4
     wholes = [float(row.features[:, RESPONSE_COLUMN].max()) for row in held_out]
-    scores = np.array([join.calibration.score(*pair) for pair in zip(logits, wholes, strict=True)])
+    scores = np.array([fused.calibration.score(*pair) for pair in zip(logits, wholes, strict=True)])
     wrong = np.array([bool(row.row.unsupported) for row in held_out])
     assert ((scores >= 0.5) == wrong).mean() > 0.8
 

@@ -17,7 +17,7 @@ import numpy as np
 from veriglot.detectors.reader.sequences import input_sequences
 from veriglot.errors import InputError
 from veriglot.hub.checkpoints import batches
-from veriglot.plugins import packaged
+from veriglot.plugins import read_package_data
 from veriglot.training.grounding.examples import Example, labels_of, read_labelled
 from veriglot.training.grounding.synthetic_data import (
     answers_across,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from veriglot.encoders.e5 import Tokeniser
 
-__all__ = ["FIRST_PART", "SHARES", "Chunks", "Material", "read_material"]
+__all__ = ["FIRST_PART", "SHARES", "Chunks", "TrainingData", "read_training_data"]
 
 ROOM = 256  # tokens of a training sequence
 # Kinds of twins with only the twin loss in the first part of a training: they take longest to learn,
@@ -50,9 +50,9 @@ _UNASKED = 0.12  # share of rows whose question is left out
 _CLOSE = 0.9  # share of answers in the evidence's language that are split into sentences, as `detect` does
 _VIEWS = (64, 128, 192)  # tokens of evidence for such a sentence
 _TRANSLATIONS = 6000  # made from parallel data sets
-_HELD_OUT_CASES = 400  # of held-out facts, for the join
+_HELD_OUT_CASES = 400  # of held-out facts, for the fusion weights
 
-SHARES = packaged(__package__, "shares.toml", dict[str, float])
+SHARES = read_package_data(__package__, "shares.toml", dict[str, float])
 
 
 @dataclass
@@ -74,7 +74,7 @@ class Source:
 
 
 @dataclass
-class Material:
+class TrainingData:
     """All sources, and the held-out rows."""
 
     sources: dict[str, Source]
@@ -112,7 +112,7 @@ def calibrates(row: Row) -> bool:
     return part_of(text_key("\n".join(example.passages)) if by_text else example.group) == "calibration"
 
 
-def read_material(paths: Sequence[Path], seed: int) -> Material:
+def read_training_data(paths: Sequence[Path], seed: int) -> TrainingData:
     """Read every source.
 
     Args:
@@ -129,15 +129,15 @@ def read_material(paths: Sequence[Path], seed: int) -> Material:
     rng = Random(f"reader {seed}")  # noqa: S311  a seeded draw, not a secret
     parallel = paragraphs(labelled.answers)
     labelled.answers += read_answers(folders)
-    commonness = count_words(labelled)
+    frequencies = count_words(labelled)
     by_source = defaultdict[str, list[Example]](list)
     for example in labelled.examples:
         if example.source == "qa":
             example = replace(example, kind="calibrating")
         by_source["silver" if example.kind == "silver" else "natural"].append(example)
-    for example in synthetic_examples(labelled, commonness, seed):
+    for example in synthetic_examples(labelled, frequencies, seed):
         by_source[example.source].append(example)
-    by_source["across"] = [*answers_across(parallel, rng), *sentences_across(parallel, commonness, rng)]
+    by_source["across"] = [*answers_across(parallel, rng), *sentences_across(parallel, frequencies, rng)]
     texts = aligned(parallel)
     by_source["translations"] = [
         *translations_of(texts, min(_TRANSLATIONS, 6 * len(texts)), rng),
@@ -156,7 +156,7 @@ def read_material(paths: Sequence[Path], seed: int) -> Material:
     training = {name: [row for row in rows.get(name, []) if not is_held_out(row)] for name in SHARES}
     training["pairs"] += list(_across(training["pairs"], rng))
     sources = {name: Source(name, some) for name, some in training.items() if some}
-    return Material(sources, held_out, dict(+labelled.left_out))
+    return TrainingData(sources, held_out, dict(+labelled.left_out))
 
 
 def _across(pairs: Sequence[Row], rng: Random) -> Iterator[Row]:
@@ -218,7 +218,7 @@ class Chunks:
         batch: tokens of a batch including padding.
     """
 
-    def __init__(self, material: Material, tokeniser: Tokeniser, *, seed: int, tokens: int, batch: int) -> None:
+    def __init__(self, material: TrainingData, tokeniser: Tokeniser, *, seed: int, tokens: int, batch: int) -> None:
         self._material, self._tokeniser, self._seed = material, tokeniser, seed
         self._tokens, self._batch = tokens, batch
         self._drawn = {"twins": _case, "written": draw_written}

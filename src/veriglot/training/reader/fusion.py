@@ -1,4 +1,4 @@
-"""Fits the joins: weights that combine reader and grounding, and their calibration, on held-out texts."""
+"""Fits the weights that combine reader and grounding, and their calibration, on held-out texts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ from veriglot.detectors.grounding.detector import (
     ScriptCalibration,
     response_features,
 )
-from veriglot.detectors.reader.detector import GROUNDING_COLUMN, RELATIONS, RESPONSE_COLUMN, Join, Network, relation_of
+from veriglot.detectors.reader.detector import (
+    GROUNDING_COLUMN,
+    RELATIONS,
+    RESPONSE_COLUMN,
+    FusionWeights,
+    Network,
+    relation_of,
+)
 from veriglot.judging.base import ResolvedLanguage
 from veriglot.records import Evidence, Sample, Task
 from veriglot.text.values import COMPUTED
@@ -30,7 +37,7 @@ if TYPE_CHECKING:
     from veriglot.arrays import Bools, Float32s, Float64s
     from veriglot.training.reader.sources import Row
 
-__all__ = ["Judged", "calibration_rows", "fit_joins", "judge"]
+__all__ = ["JudgedRow", "calibration_rows", "fit_fusion", "judge"]
 
 _ROWS_PER_SOURCE, _ROWS_IF_NATURAL = 120, 400  # held-out rows of a source for calibration; natural ones
 _SCRIPT_PENALTY = 1500.0  # pull of a script's scaling towards the default; counts like this number of words
@@ -44,13 +51,13 @@ _PENALTY = 20.0  # towards the mean of reader and grounding
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedRow:
     """A row and the outputs of both detectors for its words.
 
     Attributes:
         row: the row.
         labels: of its words; their weights are 0 if only the response is labelled.
-        features: of `join_features`, shape (n, 18).
+        features: of `fusion_features`, shape (n, 18).
         counted: words that claim something, shape (n,).
         quoted: words of sentences that the evidence contains verbatim, and numbers that can be computed from it,
             shape (n,).
@@ -82,7 +89,7 @@ def calibration_rows(held_out: Sequence[Row], seed: int) -> list[Row]:
     ]
 
 
-def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = lambda _: None) -> list[Judged]:
+def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = lambda _: None) -> list[JudgedRow]:
     """Outputs of both detectors for every row with words; verbatim and harmless words have weight 0."""
     by_words = Grounding()
     judged = []
@@ -114,21 +121,21 @@ def judge(rows: Iterable[Row], network: Network, say: Callable[[str], None] = la
             ways = ["same"] * (not (asked and written)) + ["same asked"] * (asked or written or of_models)
         for way in ways:
             way, features, _ = network.read(sample, raw, way, tag, evidence)
-            judged.append(Judged(row, labels, features, ~raw.harmless, sure, way))
+            judged.append(JudgedRow(row, labels, features, ~raw.harmless, sure, way))
         if not number % 500:
             say(f"judged {number} held-out rows")
     return judged
 
 
-def fit_joins(judged: Sequence[Judged]) -> dict[str, Join]:
-    """A join for every relation; if a relation has few rows, it is pulled towards the join of all."""
+def fit_fusion(judged: Sequence[JudgedRow]) -> dict[str, FusionWeights]:
+    """Weights for every relation; those of a relation with few rows are pulled towards the weights of all."""
     start = np.zeros(judged[0].features.shape[1])
     start[[0, GROUNDING_COLUMN]] = 0.5
     # Natural answers with marked words are so few that they are used only for locating errors.
     answers = [row for row in judged if row.labels.is_answer and row.relation == "same asked"]
     judged = [row for row in judged if not row.labels.is_answer]
     whole = _weights(judged, start)
-    joins = {}
+    fusion = {}
     for relation in RELATIONS:
         some = [row for row in judged if row.relation == relation]
         if not any(row.labels.weight.any() for row in some):
@@ -139,11 +146,11 @@ def fit_joins(judged: Sequence[Judged]) -> dict[str, Join]:
         if relation == "same asked" and answers:
             called = _evidence(some, weights) @ np.array(calibration.response) >= 0
             locating = tuple(_weights([*compress(some, called), *answers], weights).tolist())
-        joins[relation] = Join(tuple(weights.tolist()), calibration, locating)
-    return joins
+        fusion[relation] = FusionWeights(tuple(weights.tolist()), calibration, locating)
+    return fusion
 
 
-def _weights(judged: Sequence[Judged], start: Float64s) -> Float64s:
+def _weights(judged: Sequence[JudgedRow], start: Float64s) -> Float64s:
     """Feature weights; a word counts by 1 / the root of its response's length, and sources count alike."""
     rows = [row for row in judged if row.labels.weight.any()]
     features = np.concatenate([row.features for row in rows]).astype(np.float64)
@@ -154,7 +161,7 @@ def _weights(judged: Sequence[Judged], start: Float64s) -> Float64s:
     return np.asarray(fit_logistic(features, targets, weights, start=start, penalty=_PENALTY * 100))
 
 
-def _calibration(judged: Sequence[Judged], weights: Float64s, share: float) -> ScriptCalibration:
+def _calibration(judged: Sequence[JudgedRow], weights: Float64s, share: float) -> ScriptCalibration:
     """Platt scaling by script from labelled words, and the response's weights from all rows."""
     words = [
         (row.row.example.language, row.features @ weights, row.labels.target, row.labels.weight)
@@ -166,7 +173,7 @@ def _calibration(judged: Sequence[Judged], weights: Float64s, share: float) -> S
     return ScriptCalibration(lines, tags, default, _response(judged, weights, share))
 
 
-def _response(judged: Sequence[Judged], weights: Float64s, share: float) -> tuple[float, ...]:
+def _response(judged: Sequence[JudgedRow], weights: Float64s, share: float) -> tuple[float, ...]:
     """Weights of `response_features`, which include the reader's logit of the response."""
     evidence = _evidence(judged, weights)
     wrong = np.array([bool(row.row.unsupported) for row in judged])
@@ -175,7 +182,7 @@ def _response(judged: Sequence[Judged], weights: Float64s, share: float) -> tupl
     return tuple(fit_logistic(evidence, wrong.astype(np.float64), weight * of_side * len(judged)).tolist())
 
 
-def _evidence(judged: Sequence[Judged], weights: Float64s) -> Float64s:
+def _evidence(judged: Sequence[JudgedRow], weights: Float64s) -> Float64s:
     """`response_features` of every row, shape (n, 6)."""
     evidence = []
     for row in judged:

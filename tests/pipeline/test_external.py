@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from veriglot.errors import UsageError, VeriglotError, WeightsError
-from veriglot.pipeline.companion import (
-    Companion,
+from veriglot.pipeline.external import (
+    ExternalEngine,
     environments,
     instructions,
     python_of,
 )
-from veriglot.pipeline.companion_engines import ENGINES
+from veriglot.pipeline.external_engines import ENGINES
 from veriglot.records import Status
 
 ENGINE = """
@@ -67,8 +67,8 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def companion_with(engine: Path, timeout: float = 30.0, **options: object) -> Companion:
-    return Companion(sys.executable, engine, options, timeout=timeout)
+def engine_with(engine: Path, timeout: float = 30.0, **options: object) -> ExternalEngine:
+    return ExternalEngine(sys.executable, engine, options, timeout=timeout)
 
 
 def rows(*texts: str) -> list[dict[str, object]]:
@@ -76,23 +76,23 @@ def rows(*texts: str) -> list[dict[str, object]]:
 
 
 def test_it_says_what_it_is_and_answers_in_order(engine: Path) -> None:
-    companion = companion_with(engine, threshold=0.5)
-    assert companion.packages["msgspec"][0].isdigit()
-    assert companion.packages["no-such-package"] == "absent"
-    assert companion.about["options"] == {"threshold": 0.5}
-    assert companion.about["path"] is None  # what is installed beside us is not found there
-    found = companion.ask(rows("abc", "", "สวัสดี", "a\u2028b\n😀", "abc"))
+    external = engine_with(engine, threshold=0.5)
+    assert external.packages["msgspec"][0].isdigit()
+    assert external.packages["no-such-package"] == "absent"
+    assert external.about["options"] == {"threshold": 0.5}
+    assert external.about["path"] is None  # what is installed beside us is not found there
+    found = external.ask(rows("abc", "", "สวัสดี", "a\u2028b\n😀", "abc"))
     assert [one.value for one in found if one.error is None] == [3, 0, 6, 5, 3]
     assert found[2].details["text"] == "สวัสดี"
-    companion.close()
-    assert companion.ask(rows("ab"))[0].value == 2  # it starts again
-    companion.close()
+    external.close()
+    assert external.ask(rows("ab"))[0].value == 2  # it starts again
+    external.close()
 
 
 def test_an_error_is_a_record_of_its_row_alone(engine: Path) -> None:
-    companion = companion_with(engine)
-    found = companion.ask(rows("a", "long", "odd", "nan", "none", "raise", "clumsy", "b"))
-    companion.close()
+    external = engine_with(engine)
+    found = external.ask(rows("a", "long", "odd", "nan", "none", "raise", "clumsy", "b"))
+    external.close()
     assert [one.value for one in (found[0], found[6], found[7]) if one.error is None] == [1, 6, 1]
     bad = [one for one in found if one.error is not None]
     assert [one.status for one in bad] == [Status.TOO_LONG, *[Status.FAILED] * 4]
@@ -101,19 +101,19 @@ def test_an_error_is_a_record_of_its_row_alone(engine: Path) -> None:
 
 
 def test_a_row_that_kills_the_process_costs_no_other_row(engine: Path, tmp_path: Path) -> None:
-    companion = companion_with(engine, seen=str(tmp_path / "seen"))
-    found = companion.ask(rows("a", "bb", "die", "once", "ccc"))
-    companion.close()
+    external = engine_with(engine, seen=str(tmp_path / "seen"))
+    found = external.ask(rows("a", "bb", "die", "once", "ccc"))
+    external.close()
     assert [one.value for one in found if one.error is None] == [1, 2, 4, 3]
     assert found[2].status is Status.FAILED
     assert "signal 9" in str(found[2].error)
 
 
 def test_a_row_that_takes_too_long_is_given_up_on(engine: Path) -> None:
-    companion = companion_with(engine, timeout=1.0)
+    external = engine_with(engine, timeout=1.0)
     began = time.monotonic()
-    found = companion.ask(rows("a", "sleep"))
-    companion.close()
+    found = external.ask(rows("a", "sleep"))
+    external.close()
     assert found[0].value == 1
     assert "longer than 1 s" in str(found[1].error)
     assert time.monotonic() - began < 20
@@ -121,16 +121,16 @@ def test_a_row_that_takes_too_long_is_given_up_on(engine: Path) -> None:
 
 def test_a_model_that_cannot_be_loaded_is_an_error_with_the_engines_own_remedy(engine: Path) -> None:
     with pytest.raises(WeightsError, match=r"no such model.*Give another\."):
-        companion_with(engine, refuse=True)
+        engine_with(engine, refuse=True)
 
 
 def test_an_engine_that_does_not_start_says_its_last_line(tmp_path: Path) -> None:
     broken = tmp_path / "broken_engine.py"
     broken.write_text("import no_such_module_of_anyone", encoding="utf-8")
     with pytest.raises(VeriglotError, match="no_such_module_of_anyone"):
-        companion_with(broken)
+        engine_with(broken)
     with pytest.raises(VeriglotError, match="cannot be run"):
-        Companion(tmp_path / "python", broken, {})
+        ExternalEngine(tmp_path / "python", broken, {})
 
 
 def test_another_protocol_is_refused(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_another_protocol_is_refused(tmp_path: Path) -> None:
     python.write_text(f"#!/bin/sh\nexec {sys.executable} {talker}\n", encoding="utf-8")
     python.chmod(0o755)
     with pytest.raises(VeriglotError, match="protocol 99"):
-        Companion(python, talker, {})
+        ExternalEngine(python, talker, {})
 
 
 def test_an_environment_is_named_by_option_then_setting_then_folder(

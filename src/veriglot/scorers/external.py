@@ -11,7 +11,7 @@ from veriglot.errors import UsageError
 from veriglot.hub.checkpoints import check_licence
 from veriglot.hub.registry import offline
 from veriglot.judging.base import NotScored
-from veriglot.pipeline.companion import Answer, Companion, python_of
+from veriglot.pipeline.external import Answer, ExternalEngine, python_of
 from veriglot.records import Direction, Status
 from veriglot.records.languages import tag_of, translation_codes
 from veriglot.scorers.base import Pair, PairScorer, RawScore, answered, pair_languages, parse_codes
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = []
 
 
-class _CompanionScorer(PairScorer):
+class _ExternalScorer(PairScorer):
     """Sends pairs to an engine as rows `{"source", "response", "source_language", "language", "question"}`.
 
     The process starts with the scorer. A row that crashes it twice is `failed`; the others get their scores.
@@ -37,16 +37,16 @@ class _CompanionScorer(PairScorer):
             if not seconds > 0:
                 raise UsageError(f"{what} is a number of seconds above 0, not {seconds}.")
 
-        self._companion = Companion(python, engine, options, **timeouts)
-        versions = {name.replace("-", "_"): version for name, version in self._companion.packages.items()}
-        details = self._companion.about
+        self._engine = ExternalEngine(python, engine, options, **timeouts)
+        versions = {name.replace("-", "_"): version for name, version in self._engine.packages.items()}
+        details = self._engine.about
         folder = details.get("folder")
         about["revision"] = about.pop("revision", None) if folder is None else checkpoint_revision(folder)
         self.signature = signature(scorer=self.name, **about, device=details.get("device"), **versions)
 
     def measure(self, pairs: Sequence[Pair]) -> list[RawScore | NotScored]:
         """See `PairScorer`."""
-        return answered([self._row(pair) for pair in pairs], lambda asked: map(self._read, self._companion.ask(asked)))
+        return answered([self._row(pair) for pair in pairs], lambda asked: map(self._read, self._engine.ask(asked)))
 
     def _row(self, pair: Pair) -> Json | NotScored:
         """The row of a pair for the engine; or why there is none."""
@@ -59,10 +59,10 @@ class _CompanionScorer(PairScorer):
 
     def close(self) -> None:
         """Stop the process; scoring starts a new one."""
-        self._companion.close()
+        self._engine.close()
 
 
-class Comet(_CompanionScorer):
+class Comet(_ExternalScorer):
     """The score of a COMET model of quality estimation, without a reference: COMET-QE, CometKiwi, XCOMET.
 
     Higher is better. CometKiwi and XCOMET are trained for 0 to 1; scores of COMET-QE (Rei et al. 2021) are around 0
@@ -105,7 +105,7 @@ class Comet(_CompanionScorer):
         self._open(python_of("comet", python), "comet", given, about, start_timeout=start_timeout, timeout=timeout)
 
 
-class Laser(_CompanionScorer):
+class Laser(_ExternalScorer):
     """Cosine of LASER2 or LASER3 sentence embeddings (Heffernan et al. 2022) of source and translation; -1 to 1.
 
     Higher is better. Runs laser_encoders in the environment `laser`; nothing is downloaded.
@@ -140,7 +140,7 @@ class Laser(_CompanionScorer):
         self._open(python_of("laser", python), "laser", given, about, start_timeout=start_timeout, timeout=timeout)
 
 
-class Blaser(_CompanionScorer):
+class Blaser(_ExternalScorer):
     """BLASER 2.0 QE (Chen et al. 2023) on SONAR embeddings; 1 to 5 on its authors' scale, higher is better.
 
     SONAR needs the languages as FLORES-200 codes; languages that are not given are identified. Runs
@@ -190,7 +190,7 @@ class Blaser(_CompanionScorer):
         return {"source": pair.source, "response": pair.response, "source_language": codes[0], "language": codes[1]}
 
 
-class Process(_CompanionScorer):
+class Process(_ExternalScorer):
     """The score of your own engine, in any Python environment: a file with a class `Engine`.
 
     Args:

@@ -1,6 +1,6 @@
-"""The other side of the pipe (`companion.py`): loads an engine and answers batches. Needs Python 3.8, no Veriglot.
+"""The other side of the pipe (`external.py`): loads an engine and answers batches. Needs Python 3.8, no Veriglot.
 
-    python companion_engines.py ENGINE
+    python external_engines.py ENGINE
 
 ENGINE is `comet`, `laser` or `sonar`, or a Python file with a class `Engine`. Its `packages` is a tuple of names whose
 versions are reported; the constructor takes the options and may raise `Exception`; `about` is a dictionary; `run(rows)`

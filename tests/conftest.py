@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -87,6 +88,15 @@ _LONGEST = {"detectors", "training"}
 
 # Whoever asks for one of these is slow: they start a browser, or load an encoder of 70 MB.
 _SLOW_FIXTURES = {"browser", "use_multilingual", "universal_file"}
+
+
+_ALL_SLOW = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.slow\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave files of slow tests alone unread when quick ones are run: each process would load PyTorch for them."""
+    quick = config.getoption("markexpr") == "not slow" and collection_path.match("test_*.py")
+    return True if quick and _ALL_SLOW.search(collection_path.read_text("utf-8")) else None
 
 
 @pytest.hookimpl(tryfirst=True)

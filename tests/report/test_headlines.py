@@ -16,7 +16,7 @@ import pytest
 from bench_random import plans as bench_plans
 from bench_random import random_bench
 from bench_sentences import board_holds, page_holds
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from sentences import ROOT, held
 from study_page import Node, Page
 from study_random import Plan, plans, random_study
@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from veriglot.bench.results import BenchResults
     from veriglot.study.results import StudyResults
 
-FEW = settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-MANY = settings(FEW, max_examples=60)
+MANY = settings(max_examples=settings.default.max_examples * 6 // 5)
 
 
 # The sentences of each page, as written.
@@ -110,19 +109,9 @@ READERS = (of_bench, of_site, of_results)
 
 
 @pytest.mark.parametrize("read", READERS)
-@FEW
-@given(plan=bench_plans())
-def test_no_headline_contradicts_a_comparison_and_no_partial_system_leads(
-    read: Callable[[BenchResults, Path], list[str]], plan: BenchPlan
-) -> None:
-    bench_headline_holds(plan, read)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("read", READERS)
 @MANY
 @given(plan=bench_plans())
-def test_no_headline_contradicts_a_comparison_and_no_partial_system_leads_in_many_benches(
+def test_no_headline_contradicts_a_comparison_and_no_partial_system_leads(
     read: Callable[[BenchResults, Path], list[str]], plan: BenchPlan
 ) -> None:
     bench_headline_holds(plan, read)
@@ -148,29 +137,15 @@ def site_board_holds(plan: BenchPlan) -> None:
     within(check)
 
 
-@FEW
+@MANY
 @given(plan=bench_plans())
 def test_on_a_site_nobody_who_left_rows_out_stands_among_the_ranked(plan: BenchPlan) -> None:
     site_board_holds(plan)
 
 
-@pytest.mark.slow
 @MANY
-@given(plan=bench_plans())
-def test_on_a_site_nobody_who_left_rows_out_stands_among_the_ranked_of_many_benches(plan: BenchPlan) -> None:
-    site_board_holds(plan)
-
-
-@FEW
 @given(plan=bench_plans())
 def test_the_page_of_a_bench_says_what_its_records_say(plan: BenchPlan) -> None:
-    page_holds(random_bench(plan)[0])
-
-
-@pytest.mark.slow
-@MANY
-@given(plan=bench_plans())
-def test_the_page_of_a_bench_says_what_its_records_say_of_many_benches(plan: BenchPlan) -> None:
     page_holds(random_bench(plan)[0])
 
 
@@ -288,19 +263,9 @@ def study_board_holds(truth: StudyTruth, page: Page) -> None:
 
 
 @pytest.mark.parametrize("read", STUDY_READERS)
-@FEW
-@given(plan=plans())
-def test_no_reliable_rate_is_disjoint_from_its_labels_and_no_model_leads_without_tests(
-    read: Callable[..., tuple[list[str], dict[tuple[str, str], str], Page]], plan: Plan
-) -> None:
-    study_page_holds(plan, read)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("read", STUDY_READERS)
 @MANY
 @given(plan=plans())
-def test_no_reliable_rate_is_disjoint_from_its_labels_and_no_model_leads_without_tests_in_many_studies(
+def test_no_reliable_rate_is_disjoint_from_its_labels_and_no_model_leads_without_tests(
     read: Callable[..., tuple[list[str], dict[tuple[str, str], str], Page]], plan: Plan
 ) -> None:
     study_page_holds(plan, read)

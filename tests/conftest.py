@@ -83,8 +83,8 @@ def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             opened.close()
 
 
-# Folders with files that take minutes. One process has a file to itself, so these files begin before all others.
-_LONGEST = {"detectors", "training"}
+# Files that take minutes, or their folders. One process has a file to itself, so these begin before all others.
+_LONGEST = {"detectors", "training", "test_whole_project.py"}
 
 # Whoever asks for one of these is slow: they start a browser, or load an encoder of 70 MB.
 _SLOW_FIXTURES = {"browser", "use_multilingual", "universal_file"}
@@ -113,7 +113,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if getattr(getattr(item, "function", None), "is_hypothesis_test", False):
             item.add_marker(pytest.mark.fuzz)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: (item.path not in slow, item.path.parent.name not in _LONGEST))
+    items.sort(key=lambda item: (item.path not in slow, _LONGEST.isdisjoint({item.path.name, item.path.parent.name})))
 
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)

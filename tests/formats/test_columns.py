@@ -466,7 +466,7 @@ def test_quoted_fields_with_line_breaks_and_any_length_are_read_whole(tmp_path: 
         (b"\xd0\xcf\x11\xe0xx", "old Excel workbook. Unpack it, or save it as CSV"),
     ],
 )  # fmt: skip
-def test_a_file_of_another_encoding_or_kind_is_refused_with_what_to_do(data: bytes, message: str, tmp_path: Path) -> None:
+def test_a_file_of_another_encoding_or_kind_is_refused_with_a_remedy(data: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(data)
     with pytest.raises(InputError, match=message):

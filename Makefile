@@ -53,8 +53,8 @@ check-format: $(TESTED)  ## ruff format --check
 types: $(TESTED)  ## mypy, strict
 	$(BIN)/mypy
 
-unit: $(TESTED)  ## the quick tests, with 25 cases of each property
-	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-25} $(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow"
+unit: $(TESTED)  ## the quick tests, with 5 cases of each property
+	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-5} $(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow"
 
 docs: $(TESTED) $(VENV)/.installed-release  ## write the pages of docs/ that are generated, and the site in out/site
 	$(BIN)/python docs/generate.py

@@ -146,16 +146,16 @@ def main() -> None:
     show(f"Main design: {MAIN}", rows, as_json=options.json, notes=claims(rows))
     for design in OTHERS:
         some = RATES if design is OTHERS[0] else RATES[::3]
-        few = studies if design.queries < 100 else max(20, studies // 4)
+        few = studies if design.queries < 100 else studies // 4
         rows = designed(design, some, few, options.seed)
         show(f"Other designs: {design}", rows, as_json=options.json, notes=claims(rows))
     for drift, words in DRIFTS.items():
-        rows = drifted(drift, max(20, studies // 4), options.seed)
+        rows = drifted(drift, studies // 4, options.seed)
         show(f"Labels of the study, where {words}: {MAIN}", rows, as_json=options.json, notes=covered(rows, "ppi"))
     rows = apart(max(8, studies // 16), options.seed)
     title = f"A detector whose errors differ from its profile's: {APART}, rates of 2%, 10% and 30%"
     show(title, rows, as_json=options.json, notes=[])
-    rows, notes = flagged(max(20, studies // 4), options.seed)
+    rows, notes = flagged(studies // 4, options.seed)
     show(f"What is flagged: {MAIN} and 10% unless said otherwise", rows, as_json=options.json, notes=notes)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -82,11 +83,20 @@ def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             opened.close()
 
 
-# Folders with files that take minutes. One process has a file to itself, so these files begin before all others.
-_LONGEST = {"detectors", "training"}
+# Files that take minutes, or their folders. One process has a file to itself, so these begin before all others.
+_LONGEST = {"detectors", "training", "test_whole_project.py"}
 
 # Whoever asks for one of these is slow: they start a browser, or load an encoder of 70 MB.
 _SLOW_FIXTURES = {"browser", "use_multilingual", "universal_file"}
+
+
+_ALL_SLOW = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.slow\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave files of slow tests alone unread when quick ones are run: each process would load PyTorch for them."""
+    quick = config.getoption("markexpr") == "not slow" and collection_path.match("test_*.py")
+    return True if quick and _ALL_SLOW.search(collection_path.read_text("utf-8")) else None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -103,7 +113,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if getattr(getattr(item, "function", None), "is_hypothesis_test", False):
             item.add_marker(pytest.mark.fuzz)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: (item.path not in slow, item.path.parent.name not in _LONGEST))
+    items.sort(key=lambda item: (item.path not in slow, _LONGEST.isdisjoint({item.path.name, item.path.parent.name})))
 
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)

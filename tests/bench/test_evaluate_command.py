@@ -85,7 +85,7 @@ def test_a_summary_says_how_many_were_not_scored(evaluate: Command, data: Path, 
     assert "1 of 6 labelled samples not scored: missing 1" in outcome.out
 
 
-def test_every_table(evaluate: Command, data: Path) -> None:
+def test_full_output_shows_every_table(evaluate: Command, data: Path) -> None:
     outcome = evaluate(data, *DETECTOR, "--resamples", 50, "--full")
     assert outcome.code == 0
     for part in (
@@ -121,7 +121,7 @@ def test_one_language_is_shown_once(evaluate: Command, data: Path) -> None:
     assert ("char", "iou", "mean") in figures(evaluate(data, *DETECTOR, "--json"))
 
 
-def test_tokens_of_a_file_as_units(evaluate: Command, data: Path, tmp_path: Path) -> None:
+def test_units_may_be_the_tokens_of_a_tokenizer_file(evaluate: Command, data: Path, tmp_path: Path) -> None:
     tokenizers = pytest.importorskip("tokenizers")
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
@@ -256,7 +256,7 @@ def test_bad_rows_are_kept_and_the_rest_measured(evaluate: Command, data: Path, 
     assert (stopped.code, "line 7" in stopped.err) == (1, True)
 
 
-def test_wrong_words(evaluate: Command, data: Path) -> None:
+def test_misspelt_option_values_are_named_in_the_error(evaluate: Command, data: Path) -> None:
     for words, said in (
         (("--unit", "wrod"), "unit named 'wrod'"),
         (("--levels", "unti"), "level named 'unti'"),
@@ -305,7 +305,7 @@ def test_two_files_of_predictions_are_compared_by_bench(
         load(data, systems=["othr.jsonl"])
 
 
-def test_predictions_that_do_not_say_their_threshold(
+def test_predictions_without_a_threshold_need_one_for_a_profile(
     evaluate: Command, data: Path, predictions: Path, tmp_path: Path
 ) -> None:
     rows = read_lines(predictions)

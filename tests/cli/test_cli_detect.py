@@ -107,7 +107,7 @@ def test_output_files_agree_with_standard_output(veriglot: Command, tmp_path: Pa
     assert sorted(path.name for path in tmp_path.iterdir() if ".rows" in path.name or ".lock" in path.name) == []
 
 
-def test_views_of_a_pair(veriglot: Command, tmp_path: Path) -> None:
+def test_a_pair_is_shown_in_every_output_format(veriglot: Command, tmp_path: Path) -> None:
     pair = ("--evidence-text", "old mill", "--response-text", "new mill", *WORD_ABSENCE)
     assert "[new]{hallucination .90}" in veriglot("detect", *pair, "--to", "terminal").out
     assert veriglot("detect", *pair, "--to", "html").out.startswith("<!doctype html>")
@@ -341,14 +341,14 @@ def test_wrong_usage_says_what_and_leaves_with_2(
         ("groundin", "There is no detector named 'groundin'."),
     ],
 )
-def test_a_detector_that_is_none(veriglot: Command, name: str, says: str) -> None:
+def test_an_unknown_or_broken_detector_is_refused_with_exit_code_2(veriglot: Command, name: str, says: str) -> None:
     for jobs in ("1", "2"):
         outcome = veriglot("detect", "-", "--detector", name, "--processes", jobs, stdin=b"{}\n")
         assert outcome.code == 2
         assert says in outcome.err
 
 
-def test_text_that_is_not_utf8(veriglot: Command, tmp_path: Path) -> None:
+def test_a_text_file_that_is_not_utf8_is_refused_with_line_and_byte(veriglot: Command, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"one\ntw\xff\n")
     outcome = veriglot("detect", "--evidence-text", "x", "--response", tmp_path / "a.txt", *WORD_ABSENCE)
     assert outcome.code == 1
@@ -366,7 +366,7 @@ def test_an_unforeseen_error_shows_no_traceback_unless_asked(veriglot: Command, 
         veriglot(*words, "--debug")
 
 
-def test_a_disk_that_is_full_or_a_folder_that_refuses(veriglot: Command, tmp_path: Path) -> None:
+def test_an_output_that_cannot_be_written_ends_without_a_traceback(veriglot: Command, tmp_path: Path) -> None:
     write_rows(tmp_path / "in.jsonl", 3)
     (tmp_path / "file").write_text("")
     outcome = veriglot("detect", tmp_path / "in.jsonl", "-o", tmp_path / "file" / "out.jsonl", *WORD_ABSENCE)

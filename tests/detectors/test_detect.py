@@ -21,7 +21,7 @@ ENGLISH = TEXTS["en"]
 SEVERAL = [ENGLISH.evidence, "The Lenna flows north.", ""]
 
 
-def test_three_lines_of_python() -> None:
+def test_detect_marks_the_changed_word_by_default() -> None:
     prediction = veriglot.detect(ENGLISH.evidence, response=ENGLISH.changed)
     (span,) = prediction.as_dicts()
     assert ENGLISH.changed[span["start"] : span["end"]] == span["text"] == "1907"
@@ -52,7 +52,7 @@ def test_one_passage_may_be_a_string() -> None:
     assert detect(ENGLISH.evidence, response=ENGLISH.changed) == detect([ENGLISH.evidence], response=ENGLISH.changed)
 
 
-def test_names_and_thresholds_that_are_none() -> None:
+def test_unknown_names_and_thresholds_out_of_range_are_refused() -> None:
     with pytest.raises(UnknownNameError, match="grounding"):
         load_detector("groundign")
     for threshold in (-0.1, 1.5, 95.0, float("nan")):

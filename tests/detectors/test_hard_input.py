@@ -33,7 +33,7 @@ TRICKY = {
     "markup": "<b>It was</b> opened &amp; in 1907 <script>by</script> nobody.",
     "a lone high surrogate": json.loads('"It was \\ud800 opened in 1907 by nobody."'),
     "a lone low surrogate": json.loads('"It was opened\\udfff in 1907 by nobody. \\udc80"'),
-    "one long word": "x" * 20_000,
+    "one long word": "x" * 5_000,
     "one long ideographic run": "桥" * 1_500,  # a reader across languages takes 3 ms a word
     "one long number": "1" * 20_000,
     "many marks": "It was opened in 1907" + "!" * 20_000,

@@ -89,7 +89,7 @@ def test_the_contract_is_kept(weights: Path) -> None:
     check_contract(partial(Reader, weights=str(weights)), [*ordinary_samples()[::3], *own])
 
 
-def test_it_travels_and_loads_its_network_there(weights: Path) -> None:
+def test_a_pickled_reader_predicts_the_same(weights: Path) -> None:
     reader = Reader(weights=str(weights), words=True)
     here = reader.predict([sample(RESPONSE)])
     again = pickle.loads(pickle.dumps(reader))
@@ -116,7 +116,7 @@ def test_question_and_evidence_are_read(weights: Path) -> None:
     assert confidences(judged(weights, RESPONSE, EVIDENCE + " The church is new.")) != alone
 
 
-def test_what_the_network_says_counts(weights: Path, encoder: Path, tmp_path: Path) -> None:
+def test_other_weights_of_the_network_give_other_confidences(weights: Path, encoder: Path, tmp_path: Path) -> None:
     other = write_reader(tmp_path / "other", encoder, arrays=learned(seed=1))
     assert confidences(judged(other, RESPONSE)) != confidences(judged(weights, RESPONSE))
 
@@ -320,7 +320,7 @@ def test_numbers_are_shown_alike_across_languages_alone(
     assert passages == [(shown,)]
 
 
-def test_features_of_a_join() -> None:
+def test_features_of_a_join_are_the_stated_columns() -> None:
     ours, by_words = np.array([1.0, 3.0, -2.0], np.float32), np.array([0.0, 4.0, 5.0], np.float32)
     response, numbers = np.array([7.0, 7.0, 8.0], np.float32), np.array([0, -1, 1])
     features = features_of(ours, by_words, np.array([0, 0, 1]), numbers=numbers, response=response)

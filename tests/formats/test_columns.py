@@ -285,7 +285,7 @@ def test_a_shape_is_read_by_the_command_and_by_python(
          "--map 'response=Antwort des Bots,evidence=Quelle,question=Frage'\n"),
     ],
 )  # fmt: skip
-def test_an_unreadable_file_is_told_its_keys_and_the_map_that_would_do(
+def test_the_error_for_an_unknown_shape_lists_its_keys_and_a_map_that_works(
     row: dict[str, str], message: str, remedy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "a.csv"
@@ -326,7 +326,7 @@ def test_map_and_the_table_columns_mean_the_same(tmp_path: Path, capsys: pytest.
     assert list(veriglot.read(tmp_path / "b.jsonl")) == samples
 
 
-def test_what_no_map_can_be(tmp_path: Path) -> None:
+def test_a_map_of_unknown_repeated_or_absent_names_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="maps nothing"):
         columns_from(["response"])
     with pytest.raises(UsageError, match="mapped twice"):
@@ -350,7 +350,7 @@ def test_what_no_map_can_be(tmp_path: Path) -> None:
         ("verdict", "hallucinated", 1), ("label", "", None), ("label", None, None), ("label", float("nan"), None),
     ],
 )  # fmt: skip
-def test_a_label_of_the_response(column: str, value: object, unsupported: int | None) -> None:
+def test_a_label_column_rates_the_whole_response(column: str, value: object, unsupported: int | None) -> None:
     annotations = read_row({**RAG, column: value}).annotations
     assert [annotation.ratings for annotation in annotations] == (
         [] if unsupported is None else [{"unsupported": unsupported}]
@@ -379,7 +379,7 @@ def test_labels_of_natural_language_inference(label: str, unsupported: int) -> N
         {"begin": 17, "stop": 21, "text": "1879"}, {"text": "1879"}, "1879", {"start": 3, "end": 7, "text": "1879"},
     ],
 )  # fmt: skip
-def test_a_span_in_any_spelling(span: object) -> None:
+def test_span_offsets_are_read_under_any_usual_key(span: object) -> None:
     (annotation,) = read_row({**RAG, "spans": [span]}).annotations
     assert [(each.start, each.end, each.type) for each in annotation.spans or ()] == [(17, 21, "hallucination")]
 
@@ -442,7 +442,7 @@ def test_files_of_one_name_in_two_folders_keep_their_rows_apart(tmp_path: Path) 
     assert [sample.id for sample in veriglot.read(tmp_path)] == ["rows-2", "b/rows-2"]
 
 
-def test_fields_of_any_size_with_breaks_and_quotes(tmp_path: Path) -> None:
+def test_quoted_fields_with_line_breaks_and_any_length_are_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     long = 'He said "no",\nthen; left.\r\n' * 20_000
     as_table(path, [{**RAG, "context": long}, RAG], delimiter=";", encoding="utf-8-sig")
@@ -466,7 +466,7 @@ def test_fields_of_any_size_with_breaks_and_quotes(tmp_path: Path) -> None:
         (b"\xd0\xcf\x11\xe0xx", "old Excel workbook. Unpack it, or save it as CSV"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_says_so(data: bytes, message: str, tmp_path: Path) -> None:
+def test_a_file_of_another_encoding_or_kind_is_refused_with_a_remedy(data: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(data)
     with pytest.raises(InputError, match=message):
@@ -484,7 +484,7 @@ def test_a_large_table_is_streamed(tmp_path: Path) -> None:
     assert peak < 8 << 20
 
 
-def test_one_row_says_all_that_a_file_would() -> None:
+def test_a_row_in_python_is_read_as_a_row_of_a_file() -> None:
     sample = read_row({**OLD, "model": "m", "lang": "German", "extra": 1}, id_="row-3")
     assert (sample.id, sample.language, sample.task) == ("row-3", "de", Task.QA)
     assert sample.generator is not None
@@ -507,14 +507,14 @@ def test_one_row_says_all_that_a_file_would() -> None:
         ("hallucination_free", 0), ("noHallucination", 0), ("has_no_errors", 0), ("not_wrong", 0), ("isValid", 0),
     ],
 )  # fmt: skip
-def test_what_1_means_under_a_name_that_negates(column: str, unsupported: int) -> None:
+def test_a_1_is_read_by_what_its_column_name_negates(column: str, unsupported: int) -> None:
     (annotation,) = read_row({**RAG, column: 1}, columns={"label": column}).annotations
     assert annotation.ratings == {"unsupported": unsupported}
     for vague in ("ground_truth", "true_label", "copyright"):
         assert not read_row({**RAG, vague: 1}, columns={"label": vague}).annotations
 
 
-def test_labels_beside_spans() -> None:
+def test_a_label_that_contradicts_the_spans_beside_it_is_left_in_meta() -> None:
     (whole,) = read_row({**RAG, "spans": [], "is_wrong": 1}).annotations
     assert (whole.spans, whole.ratings) == (None, {"unsupported": 1})
     for contradiction in ({"spans": ["1879"], "is_wrong": 0}, {"good": 1, "bad": 1}, {"labels": "1879", "is_wrong": 0}):
@@ -545,7 +545,7 @@ def test_ids_of_any_usual_name_and_numbers_keep_their_digits() -> None:
     assert read_row({"context": EVIDENCE, "answer": 3.14159265}).response == "3.14159265"
 
 
-def test_no_cell_takes_the_place_of_another(tmp_path: Path) -> None:
+def test_columns_of_one_name_are_all_read_or_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("sep=;\ncontext;context;answer\none;two;three\n", "utf-8")
     (sample,) = veriglot.read(path)
@@ -555,7 +555,7 @@ def test_no_cell_takes_the_place_of_another(tmp_path: Path) -> None:
         list(veriglot.read(path))
 
 
-def test_a_column_that_was_stated_and_is_not_there_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_mapped_column_that_is_absent_is_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     as_table(tmp_path / "a.csv", [{**RAG, "is_wrong": 1}])
     with pytest.raises(InputError, match="there is no column 'is_wrnog'"):
         list(veriglot.read(tmp_path / "a.csv", columns={"label": "is_wrnog"}))
@@ -698,7 +698,7 @@ def test_columns_that_are_no_names_under_names_are_refused(columns: Any, tmp_pat
             read()
 
 
-def test_a_table_without_a_header_is_told_so(tmp_path: Path) -> None:
+def test_a_table_without_a_header_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text(f"{EVIDENCE}\t{RESPONSE}\t1\n" * 2, "utf-8")
     with pytest.raises(InputError, match="Has it no header line") as error:
         list(veriglot.read(tmp_path / "a.tsv"))
@@ -725,7 +725,7 @@ def test_a_completion_of_a_service_is_a_response() -> None:
             assert read_row({**row, "context": EVIDENCE}).response == RESPONSE
 
 
-def test_a_misspelt_file_is_told_the_nearest(tmp_path: Path) -> None:
+def test_a_misspelt_file_name_gets_the_nearest_one_suggested(tmp_path: Path) -> None:
     (tmp_path / "answers.csv").write_text("evidence,response\na,b\n")
     with pytest.raises(InputError, match=r"Did you mean .*answers\.csv"):
         list(veriglot.read(tmp_path / "answers.cvs"))
@@ -751,7 +751,7 @@ def test_evidence_without_a_known_text_is_refused() -> None:
         read_row({"response": "It weighs 0.8 kg.", "evidence": [{"name": "kettle", "weight": 0.8}]})
 
 
-def test_a_map_takes_the_places_of_a_list() -> None:
+def test_a_map_reaches_into_lists_by_position() -> None:
     talk = [{"role": "system", "content": EVIDENCE}, {"role": "user", "content": QUESTION}]
     choices = [{"message": {"role": "assistant", "content": RESPONSE}}]
     columns = {"evidence": "messages.0.content", "response": "choices.0.message.content"}
@@ -765,7 +765,7 @@ def test_a_map_takes_the_places_of_a_list() -> None:
         read_row(row, columns={"evidence": "messages"})
 
 
-def test_python_is_told_of_columns_and_the_command_line_of_map(
+def test_the_remedy_is_columns_in_python_and_map_on_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, row = tmp_path / "a.jsonl", {"a b": "one two three", "xx": "It was opened in 1897, they say."}

@@ -83,7 +83,7 @@ def test_the_raw_row_is_kept(tmp_path: Path) -> None:
     assert bad.raw == '{"id":"caf\ufffd"}'
 
 
-def test_byte_order_mark_crlf_and_empty_lines(tmp_path: Path) -> None:
+def test_a_byte_order_mark_crlf_and_empty_lines_are_skipped(tmp_path: Path) -> None:
     data = b"\xef\xbb\xbf" + GOOD % 1 + b"\r\n\r\n   \n" + GOOD % 2
     assert kinds(rows(tmp_path / "rows.jsonl", data)) == ["1", "2"]
 
@@ -155,7 +155,7 @@ def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
     assert peaks[1] < peaks[0] + ids + (1 << 20)
 
 
-def test_no_such_file_an_empty_one_and_an_unknown_one(tmp_path: Path) -> None:
+def test_an_absent_an_empty_and_an_unknown_file_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         list(read_file(tmp_path / "absent.jsonl"))
     empty = tmp_path / "empty.jsonl"
@@ -184,7 +184,7 @@ def test_a_wrong_guess_can_be_corrected(tmp_path: Path) -> None:
     assert native.meta == {"tagged": "<entity>rain</entity>"}
 
 
-def test_a_csv_row_with_a_missing_column_or_bad_bytes(tmp_path: Path) -> None:
+def test_a_csv_row_with_a_missing_column_or_bad_bytes_is_one_failed_row(tmp_path: Path) -> None:
     path = tmp_path / "en_pairs.csv"
     path.write_bytes(
         b"original_sentence,edited_sentence,hallucination_type\r\n"
@@ -206,7 +206,7 @@ def test_a_cut_off_json_array_is_one_error(tmp_path: Path) -> None:
     assert "not valid JSON" in bad.message
 
 
-def test_a_cut_off_parquet_file(tmp_path: Path) -> None:
+def test_a_cut_off_parquet_file_is_one_failed_row(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     write([Sample("1", "rain")], path)
     path.write_bytes(path.read_bytes()[:-7])

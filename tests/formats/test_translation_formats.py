@@ -141,7 +141,7 @@ def test_pathologies_are_flags_and_hallucinations_units(tmp_path: Path) -> None:
     assert (samples[0].id, samples[0].language, samples[0].evidence[0].language) == ("corpus-0", "en", "de")
 
 
-def test_commas_that_should_have_been_quoted(tmp_path: Path) -> None:
+def test_a_row_with_unquoted_commas_is_repaired_or_refused(tmp_path: Path) -> None:
     path = tmp_path / "corpus.csv"
     bad = "1,Er ist da, der Regen.,It is here.,Rain.,0,0,0,0,0\n"
     path.write_text(f"{PATHOLOGIES}{bad}2,a,b,c,0,0,0,0,2\n3,a,b,c,d,e,0,0,0,0,0\n", encoding="utf-8")
@@ -157,7 +157,7 @@ def test_commas_that_should_have_been_quoted(tmp_path: Path) -> None:
 # Critical errors: no header, no quotes.
 
 
-def test_a_majority_and_each_person(tmp_path: Path) -> None:
+def test_the_majority_and_each_annotator_have_their_own_annotation(tmp_path: Path) -> None:
     path = tmp_path / "deen_majority_dev.tsv"
     path.write_text(SCORED, encoding="utf-8")
     first, second = read(path)
@@ -188,7 +188,7 @@ def test_a_blind_file_has_no_labels(tmp_path: Path) -> None:
         ("9\ta\tb\t[0, 0, 1]\tMAYBE", "ERR or NOT"),
     ],
 )
-def test_rows_of_critical_errors_that_are_wrong(tmp_path: Path, row: str, said: str) -> None:
+def test_a_malformed_row_of_critical_errors_is_one_failed_row(tmp_path: Path, row: str, said: str) -> None:
     path = tmp_path / "deen.tsv"
     path.write_text(SCORED + row + "\n", encoding="utf-8")
     *good, bad = rows(path, format="mlqe")
@@ -284,7 +284,7 @@ def test_comments_are_kept_and_missing_columns_named(tmp_path: Path) -> None:
         ("enen", []),
     ],
 )
-def test_a_pair_in_a_name(stem: str, pairs: list[tuple[str, str]]) -> None:
+def test_a_language_pair_is_read_from_the_file_name(stem: str, pairs: list[tuple[str, str]]) -> None:
     assert pairs_in_name(stem) == pairs
 
 

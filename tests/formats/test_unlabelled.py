@@ -84,7 +84,9 @@ def _table(path: Path, rows: list[dict[str, Any]]) -> Path:
         ({"span": "Silta; 1879"}, [(0, 5, "hallucination"), (22, 26, "hallucination")]),
     ],
 )
-def test_a_span_in_cells(cells: dict[str, Any], spans: list[tuple[int, int, str]], tmp_path: Path) -> None:
+def test_spans_in_cells_of_a_table_are_read(
+    cells: dict[str, Any], spans: list[tuple[int, int, str]], tmp_path: Path
+) -> None:
     (sample,) = read(_table(tmp_path / "a.csv", [{**_ROW, **cells}]))
     (annotation,) = sample.annotations
     assert [(span.start, span.end, span.type) for span in annotation.spans or ()] == spans

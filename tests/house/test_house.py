@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tokenize
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "veriglot"
 MODULES = sorted(SOURCE.rglob("*.py"))
-TREES = {path: ast.parse(path.read_text("utf-8")) for path in MODULES}
 
 # What the house may hold. Each issue after this one may add 15 files, 3,000 lines, 12 options and 1,500 words.
 ALLOWED = {  # what House closes at, and what Judge, Door, Method, Studio, Figures and Scale may add
@@ -54,13 +54,19 @@ ESTABLISHED = re.compile(r"at_least|held_out")
 ODD = {"found", "one", "said", "kept", "theirs", "place"}
 
 
+@cache
+def trees() -> dict[Path, ast.Module]:
+    """Parsed when a test first asks: every process of a run imports this file, and one of them needs them."""
+    return {path: ast.parse(path.read_text("utf-8")) for path in MODULES}
+
+
 def tokens_of(path: Path) -> int:
     """Python's tokens without comments, docstrings and layout."""
     layout = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     docstrings = {
         (node.body[0].lineno, node.body[0].col_offset)
-        for node in ast.walk(TREES[path])
+        for node in ast.walk(trees()[path])
         if isinstance(node, documented) and ast.get_docstring(node) is not None
     }
     return sum(token.type not in layout and token.start not in docstrings for token in tokens(path))
@@ -71,14 +77,14 @@ def tokens(path: Path) -> Iterator[tokenize.TokenInfo]:
 
 
 def exports_of(path: Path) -> list[str]:
-    for node in TREES[path].body:
+    for node in trees()[path].body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
             return list(ast.literal_eval(node.value))
     return []
 
 
 def functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield f"{path.relative_to(SOURCE)}:{node.name}", node
@@ -93,7 +99,7 @@ def importers() -> dict[str, set[str]]:
     """The modules that name each module in an import, those only for type checkers included."""
     names = {module_name(path) for path in MODULES}
     result: dict[str, set[str]] = {name: set() for name in names}
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("veriglot"):
                 for alias in node.names:
@@ -157,7 +163,7 @@ def odd_locals() -> list[str]:
     """Variables, parameters and fields by such a name; the key that a field has in a file is another matter."""
     return [
         f"{path.relative_to(SOURCE)}:{node.lineno} {name}"
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Name | ast.arg)
         and (name := node.arg if isinstance(node, ast.arg) else node.id) in ODD
@@ -193,7 +199,7 @@ def test_every_module_says_what_it_offers_and_has_it() -> None:
     commands = {name for name in named_in_strings() if name.startswith("veriglot.cli.")}  # nobody imports them
     silent = [
         module_name(path)
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         if module_name(path) not in commands
         and path.name != "__main__.py"
         and tree.body[1:]  # more than a docstring

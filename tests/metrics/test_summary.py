@@ -71,7 +71,7 @@ rows = st.lists(
 )  # fmt: skip
 
 
-def test_one_response_by_hand() -> None:
+def test_counts_of_one_response_are_those_counted_by_hand() -> None:
     counts = counted(
         judged(marks((0, 5, "entity"), (13, 15, "invented")), marks((3, 8, "entity"), (13, 15, "entity")), score=0.8)
     )
@@ -215,7 +215,7 @@ def test_undefined_figures_say_why() -> None:
     assert found["char", "iou", "de"].value == 1.0
 
 
-def test_nothing_at_all_is_no_figure() -> None:
+def test_without_counts_every_figure_is_none_with_a_reason() -> None:
     made = figures(counted(), signature="s:1", coverage={"de": Coverage(3, 0, 0)})
     assert {figure.language for figure in made} == {"de", "mean", "pooled"}
     assert all(figure.value is None and figure.reason for figure in made)

@@ -305,7 +305,7 @@ def ranked(values: dict[str, float], parted: set[tuple[str, str]], left_out: str
         ),
     ],
 )  # fmt: skip
-def test_who_leads(values: dict[str, float], parted: set[tuple[str, str]], sentence: str) -> None:
+def test_the_headline_says_who_leads(values: dict[str, float], parted: set[tuple[str, str]], sentence: str) -> None:
     assert findings(View(ranked(values, parted)))[0] == f"Responses: {sentence}"
 
 

@@ -16,7 +16,7 @@ import pytest
 from bench_random import plans as bench_plans
 from bench_random import random_bench
 from bench_sentences import board_holds, page_holds
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from sentences import ROOT, held
 from study_page import Node, Page
 from study_random import Plan, plans, random_study
@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from veriglot.bench.results import BenchResults
     from veriglot.study.results import StudyResults
 
-FEW = settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-MANY = settings(FEW, max_examples=60)
+MANY = settings(max_examples=settings.default.max_examples * 6 // 5)
 
 
 # The sentences of each page, as written.
@@ -110,19 +109,9 @@ READERS = (of_bench, of_site, of_results)
 
 
 @pytest.mark.parametrize("read", READERS)
-@FEW
-@given(plan=bench_plans())
-def test_no_headline_contradicts_a_comparison_and_no_partial_system_leads(
-    read: Callable[[BenchResults, Path], list[str]], plan: BenchPlan
-) -> None:
-    bench_headline_holds(plan, read)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("read", READERS)
 @MANY
 @given(plan=bench_plans())
-def test_no_headline_contradicts_a_comparison_and_no_partial_system_leads_in_many_benches(
+def test_no_headline_contradicts_a_comparison_and_no_partial_system_leads(
     read: Callable[[BenchResults, Path], list[str]], plan: BenchPlan
 ) -> None:
     bench_headline_holds(plan, read)
@@ -148,37 +137,25 @@ def site_board_holds(plan: BenchPlan) -> None:
     within(check)
 
 
-@FEW
+@MANY
 @given(plan=bench_plans())
 def test_on_a_site_nobody_who_left_rows_out_stands_among_the_ranked(plan: BenchPlan) -> None:
     site_board_holds(plan)
 
 
-@pytest.mark.slow
 @MANY
-@given(plan=bench_plans())
-def test_on_a_site_nobody_who_left_rows_out_stands_among_the_ranked_of_many_benches(plan: BenchPlan) -> None:
-    site_board_holds(plan)
-
-
-@FEW
 @given(plan=bench_plans())
 def test_the_page_of_a_bench_says_what_its_records_say(plan: BenchPlan) -> None:
-    page_holds(random_bench(plan)[0])
-
-
-@pytest.mark.slow
-@MANY
-@given(plan=bench_plans())
-def test_the_page_of_a_bench_says_what_its_records_say_of_many_benches(plan: BenchPlan) -> None:
     page_holds(random_bench(plan)[0])
 
 
 # Studies.
 
 
-def of_study(results: StudyResults, folder: Path) -> tuple[list[str], dict[tuple[str, str], str], Page]:
-    """Sentences, and what stands in each cell."""
+StudyReading = tuple[list[str], dict[tuple[str, str], str], Page]  # sentences, what stands in each cell, and the page
+
+
+def of_study(results: StudyResults, folder: Path) -> StudyReading:
     write_study(results, folder / "page.html")
     page = Page((folder / "page.html").read_text("utf-8"))
     table = page.root.all("table", "heat")[0]
@@ -190,7 +167,7 @@ def of_study(results: StudyResults, folder: Path) -> tuple[list[str], dict[tuple
     return [node.text for node in page.root.all("ul", "findings")[0].all("li")], cells, page
 
 
-def of_study_site(results: StudyResults, folder: Path) -> tuple[list[str], dict[tuple[str, str], str], Page]:
+def of_study_site(results: StudyResults, folder: Path) -> StudyReading:
     page = site(results, folder)
     board = page.root.all("section")[1]
     table = next(table for table in board.all("table") if "paper" not in table.classes)
@@ -210,33 +187,36 @@ def _shown(node: Node) -> str:
     return bold[0].text if bold else ""
 
 
-STUDY_READERS = (of_study, of_study_site)
-
-
-def study_page_holds(plan: Plan, read: Callable[..., tuple[list[str], dict[tuple[str, str], str], Page]]) -> None:
+def study_page_holds(plan: Plan) -> None:
     """Who leads has tests for it; a rate that stands as a number is reliable, and not disjoint from its labels."""
 
     def check(folder: Path) -> None:
         (folder / "run").mkdir()
         results, rows = random_study(plan, folder / "run")
         truth = StudyTruth(results, rows)
-        sentences, cells, page = read(results, folder)
-        for text in sentences:
-            truth.holds(text)
-            held(read.__name__, text)
-        for (model, tag), text in cells.items():
-            rate = truth.own.get((model, tag))
-            labels = truth.by_labels(model, tag)
-            assert bool(re.search(r"\d", text)) == ((model, tag) in truth.sound)
-            assert (model, tag) not in truth.sound or close(text, truth.sound[model, tag].rate or 0.0)
-            if text and rate is not None:
-                assert labels is None or not disjoint(rate, labels), "a reliable rate that its own labels exclude"
-        partial = {model for model in truth.models if model not in truth.candidates}
-        assert not any(text.startswith(f"{name} ") for text in sentences for name in partial), "nothing of it is known"
-        if read is of_study_site:
-            study_board_holds(truth, page)
+        study_reading_holds(truth, of_study(results, folder), "of_study")
+        on_site = of_study_site(results, folder)
+        study_reading_holds(truth, on_site, "of_study_site")
+        study_board_holds(truth, on_site[2])
 
     within(check)
+
+
+def study_reading_holds(truth: StudyTruth, reading: StudyReading, name: str) -> None:
+    """What a page of a study says, as it was read."""
+    sentences, cells, _ = reading
+    for text in sentences:
+        truth.holds(text)
+        held(name, text)
+    for (model, tag), text in cells.items():
+        rate = truth.own.get((model, tag))
+        labels = truth.by_labels(model, tag)
+        assert bool(re.search(r"\d", text)) == ((model, tag) in truth.sound)
+        assert (model, tag) not in truth.sound or close(text, truth.sound[model, tag].rate or 0.0)
+        if text and rate is not None:
+            assert labels is None or not disjoint(rate, labels), "a reliable rate that its own labels exclude"
+    partial = {model for model in truth.models if model not in truth.candidates}
+    assert not any(text.startswith(f"{model} ") for text in sentences for model in partial), "nothing of it is known"
 
 
 def study_board_holds(truth: StudyTruth, page: Page) -> None:
@@ -287,20 +267,7 @@ def study_board_holds(truth: StudyTruth, page: Page) -> None:
                 held("site", hint)
 
 
-@pytest.mark.parametrize("read", STUDY_READERS)
-@FEW
-@given(plan=plans())
-def test_no_reliable_rate_is_disjoint_from_its_labels_and_no_model_leads_without_tests(
-    read: Callable[..., tuple[list[str], dict[tuple[str, str], str], Page]], plan: Plan
-) -> None:
-    study_page_holds(plan, read)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("read", STUDY_READERS)
 @MANY
 @given(plan=plans())
-def test_no_reliable_rate_is_disjoint_from_its_labels_and_no_model_leads_without_tests_in_many_studies(
-    read: Callable[..., tuple[list[str], dict[tuple[str, str], str], Page]], plan: Plan
-) -> None:
-    study_page_holds(plan, read)
+def test_no_reliable_rate_is_disjoint_from_its_labels_and_no_model_leads_without_tests(plan: Plan) -> None:
+    study_page_holds(plan)

@@ -54,7 +54,7 @@ def test_an_address_that_cannot_be_is_refused_before_anything_is_loaded() -> Non
             run_server(ServerSettings(host=host, port=8322), loaded, announced)
 
 
-def test_one_row(served: Loopback) -> None:
+def test_one_row_gets_a_verdict_spans_and_words_on_request(served: Loopback) -> None:
     answer = served.detect({"id": "q", **BRIDGE}).json()
     assert (answer["id"], answer["status"], answer["verdict"]) == ("q", "scored", "unsupported")
     assert [span["text"] for span in answer["spans"]] == ["1879"]
@@ -72,7 +72,7 @@ def test_one_row(served: Loopback) -> None:
         [{"text": "The bridge was opened in 1879.", "id": "a"}],
     ],
 )
-def test_evidence_as_it_comes(served: Loopback, evidence: Any) -> None:
+def test_evidence_may_be_a_text_a_list_or_objects(served: Loopback, evidence: Any) -> None:
     answer = served.detect({"response": "The bridge was opened in 1879.", "evidence": evidence}).json()
     assert answer["verdict"] == "supported"
     assert answer["spans"] == []
@@ -169,7 +169,7 @@ def test_a_caller_that_sends_all_before_it_reads_is_not_waited_for(served: Loopb
     assert received.count(b'"verdict":"supported"') == 300
 
 
-def test_lettuce_detects_calls(served: Loopback) -> None:
+def test_calls_of_lettucedetects_server_are_answered(served: Loopback) -> None:
     body = {"contexts": [BRIDGE["evidence"]], "question": "When?", "answer": BRIDGE["response"]}
     (span,) = served.client.post("/v1/lettucedetect/spans", json=body).json()["predictions"]
     assert (span["text"], span["start"], span["end"]) == ("1879", 17, 21)
@@ -232,7 +232,7 @@ def test_a_form_of_another_site_is_no_call(served: Loopback) -> None:
     assert "access-control-allow-origin" not in preflight.headers
 
 
-def test_what_the_server_says_of_itself(served: Loopback) -> None:
+def test_models_health_readiness_and_metrics_are_served(served: Loopback) -> None:
     served.detect(BRIDGE)
     models = served.client.get("/v1/models").json()
     assert (models["default"], [model["name"] for model in models["models"]]) == ("grounding", ["grounding", WAYWARD])

@@ -15,12 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
+from studio_server import any_database
 from whole_project import Command, Mark, Person, Team, init, serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.slow
+
+# Each browser, and each kind of database. Chromium with SQLite is what all other tests of pages have.
+each_browser_and_database = pytest.mark.parametrize(
+    ("browser", "database"), [("chromium", "postgresql"), ("firefox", "sqlite")], indirect=True
+)
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "studio"
 REASON = "Read the last words again, please: nobody sells cars there. 🙏"
@@ -158,11 +164,7 @@ def _layers(row: dict[str, Any]) -> dict[str, MarkedSpans]:
     }
 
 
-@pytest.mark.parametrize(
-    ("browser", "database"),
-    [("chromium", "sqlite"), ("chromium", "postgresql"), ("firefox", "sqlite")],
-    indirect=True,
-)
+@each_browser_and_database
 def test_a_project_from_the_first_command_to_the_export(browser: Browser, database: str, tmp_path: Path) -> None:
     file = init(tmp_path / "five", "--preset", "mfava", "--languages", "de,zh")
     assert 'task = "spans"' in file.read_text("utf-8")
@@ -350,6 +352,7 @@ TRANSLATIONS = [
 ]
 
 
+@any_database
 def test_translations_are_marked_and_leave_as_hat(browser: Browser, database: str, tmp_path: Path) -> None:
     file = init(tmp_path / "hat", "--preset", "hat", "--name", "Translations")
     text = file.read_text("utf-8")
@@ -528,11 +531,7 @@ def _give_and_take_back(lead: Person, name: str) -> tuple[str, str]:
     return keep, take
 
 
-@pytest.mark.parametrize(
-    ("browser", "database"),
-    [("chromium", "sqlite"), ("chromium", "postgresql"), ("firefox", "sqlite")],
-    indirect=True,
-)
+@each_browser_and_database
 def test_a_project_with_a_detector_from_its_suggestions_to_a_narrower_rate(
     browser: Browser, database: str, tmp_path: Path
 ) -> None:

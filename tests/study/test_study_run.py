@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from small_study import DETECTOR, LANGUAGES, RULES, asked, cell, given, make, write_study
-from study_folder import EXAMPLES, outputs, samples, write_rows
+from study_folder import EXAMPLES, outputs, write_rows
 
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.reader import read
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_everything_is_there_in_the_end(tmp_path: Path) -> None:
+def test_a_finished_study_has_every_output_and_a_cell_for_each_model_and_language(tmp_path: Path) -> None:
     outcome = make(write_study(tmp_path, asked(tmp_path), study="pooled = true"), tmp_path / "run")
     assert outcome.failed == 0
     made = outputs(tmp_path / "run")
@@ -325,7 +325,3 @@ def test_results_hold_no_path_and_no_time(tmp_path: Path) -> None:
     study = write_study(tmp_path, asked(tmp_path))
     results = make(study, tmp_path / "run").results
     assert str(tmp_path).encode() not in encode(results)
-
-
-def test_samples_differ(tmp_path: Path) -> None:
-    assert len({sample.question for sample in samples(60)}) == 60

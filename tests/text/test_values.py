@@ -104,7 +104,9 @@ TEXTS: list[tuple[str | None, str, list[tuple[str, str, float]]]] = [
 
 
 @pytest.mark.parametrize(("language", "text", "expected"), TEXTS)
-def test_values_of_texts(language: str | None, text: str, expected: list[tuple[str, str, float]]) -> None:
+def test_values_are_read_with_their_place_kind_and_amount(
+    language: str | None, text: str, expected: list[tuple[str, str, float]]
+) -> None:
     values = read_values(text, language)
     assert [(text[v.start : v.end], v.kind, v.amounts[0]) for v in values] == expected
 
@@ -204,7 +206,9 @@ def test_values_of_texts(language: str | None, text: str, expected: list[tuple[s
         (("th", "พ.ศ. 2444"), ("en", "1901"), [1]),
     ],
 )
-def test_support(response: tuple[str, str], evidence: tuple[str, str], expected: list[int]) -> None:
+def test_values_of_a_response_are_supported_contradicted_or_unknown(
+    response: tuple[str, str], evidence: tuple[str, str], expected: list[int]
+) -> None:
     assert support(read_values(response[1], response[0]), read_values(evidence[1], evidence[0])) == expected
 
 
@@ -212,7 +216,9 @@ SAME = [line.split("\t") for line in Path(__file__).with_name("same_values.tsv")
 
 
 @pytest.mark.parametrize(("language", "text", "sign", "other_language", "other"), [row for row in SAME if len(row) > 1])
-def test_values_in_other_words(language: str, text: str, sign: str, other_language: str, other: str) -> None:
+def test_equal_values_in_other_words_support_each_other(
+    language: str, text: str, sign: str, other_language: str, other: str
+) -> None:
     first, second = read_values(text, language), read_values(other, other_language)
     assert first
     assert second
@@ -265,7 +271,7 @@ def test_dates_with_names_of_months(date: object, language: str) -> None:
 
 
 @given(st.integers(13, 999_999), st.sampled_from(["en", "es", "ru", "tr", "el", "pl", "cs", "pt", "uk", "bg"]))
-def test_number_words(number: int, language: str) -> None:
+def test_spelled_out_numbers_are_read_in_ten_languages(number: int, language: str) -> None:
     words = MessageFormat("{n,spellout}", language).format({"n": number}).replace("\u00ad", "")
     amounts = [value.amounts[0] for value in read_values(words, language)]
     assert amounts == [number], words

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import logging
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from pyannote.core import Segment
-from pygamma_agreement import CombinedCategoricalDissimilarity, Continuum, ShuffleContinuumSampler
 
 from veriglot.metrics.agreement import AnnotatorSpans, disorder, expected_disorder
+
+if TYPE_CHECKING:
+    from pygamma_agreement import Continuum
+
+# pygamma_agreement compiles itself for half a minute: imported where it is used, and not by every process of a run.
 
 
 def placed(*spans: tuple[int, int, int]) -> AnnotatorSpans:
@@ -24,6 +28,9 @@ def drawn(generator: np.random.Generator, length: int = 200) -> AnnotatorSpans:
 
 
 def continuum(annotators: list[AnnotatorSpans], length: int) -> Continuum:
+    from pyannote.core import Segment
+    from pygamma_agreement import Continuum
+
     found = Continuum()
     for number, one in enumerate(annotators):
         found.add_annotator(f"a{number}")
@@ -36,6 +43,8 @@ def continuum(annotators: list[AnnotatorSpans], length: int) -> Continuum:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [2, 3, 4, 5])
 def test_observed_disorder_is_that_of_pygamma(number: int) -> None:
+    from pygamma_agreement import CombinedCategoricalDissimilarity
+
     logging.disable(logging.WARNING)
     compared = 0
     for seed in range(6):
@@ -51,6 +60,8 @@ def test_observed_disorder_is_that_of_pygamma(number: int) -> None:
 
 @pytest.mark.slow
 def test_expected_disorder_is_that_of_pygamma_but_for_chance() -> None:
+    from pygamma_agreement import CombinedCategoricalDissimilarity, ShuffleContinuumSampler
+
     logging.disable(logging.WARNING)
     annotators = [placed((5, 15, 0), (40, 60, 1), (100, 104, 0)), placed((6, 15, 0), (90, 104, 2)), placed((44, 50, 1))]
     np.random.seed(3)

@@ -41,6 +41,7 @@ def test_somebody_joins_by_a_link_and_the_key_leaves_the_address(house: House) -
     assert visitor.trouble == []
 
 
+@any_database
 def test_a_name_that_is_taken_is_refused_where_it_was_written(house: House) -> None:
     house.person("Kim")
     page = house.stranger().go(f"/join/{house.link()}")
@@ -64,6 +65,7 @@ def test_a_link_lets_somebody_in_again_on_another_device(house: House) -> None:
     page.wait_for_url("**/exam")
 
 
+@any_database
 @pytest.mark.parametrize(
     ("token", "said"),
     [
@@ -81,6 +83,7 @@ def test_a_link_that_opens_nothing_says_so(house: House, token: str, said: str) 
     assert visitor.trouble == []
 
 
+@any_database
 def test_a_wrong_address_says_what_to_do_in_the_language_of_the_browser(house: House) -> None:
     stranger = house.stranger(locale="ar")
     page = stranger.go(f"/join/{house.link()[:-3]}")

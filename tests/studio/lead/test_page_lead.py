@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from lead_studio import HOSTILE, TEXTS
 from playwright.sync_api import expect
+from studio_server import any_database
 
 if TYPE_CHECKING:
     from lead_studio import House, Visitor
@@ -31,6 +32,7 @@ def _worked(house: House) -> Visitor:
     return house.person("Ines", "lead")
 
 
+@any_database
 def test_figures_of_an_exam_stand_in_whole_words_on_a_phone(house: House) -> None:
     house.person("Ali")
     page = house.person("Ines", "lead", viewport={"width": 390, "height": 844}).go("/lead/people", ".people")
@@ -73,6 +75,7 @@ def test_a_lead_comes_to_the_progress(house: House) -> None:
     assert lead.trouble == []
 
 
+@any_database
 def test_who_is_no_lead_sees_nothing_of_it(house: House) -> None:
     visitor = house.person("Kim")
     visitor.go("/lead/people", "#response")
@@ -110,6 +113,7 @@ def test_an_invitation_is_made_copied_taken_up_and_ended(house: House) -> None:
     assert lead.trouble == []
 
 
+@any_database
 def test_a_change_of_mind_changes_nothing(house: House) -> None:
     kim, lead = house.person("Kim"), house.person("Ines", "lead")
     page = lead.go("/lead/people", ".people")
@@ -158,6 +162,7 @@ def test_agreement_is_shown_as_it_is_computed(house: House) -> None:
     assert lead.trouble == []
 
 
+@any_database
 def test_of_too_few_items_there_is_a_figure_and_no_interval(house: House) -> None:
     page = _worked(house).go("/lead/agreement", ".figures")
     cell = page.get_by_role("table", name="People with each other").get_by_role("row", name=re.compile("^German"))
@@ -208,11 +213,13 @@ def test_many_are_settled_by_a_rule(house: House) -> None:
     assert lead.trouble == []
 
 
+@any_database
 def test_without_shared_work_nothing_is_to_settle(house: House) -> None:
     page = house.person("Ines", "lead").go("/lead/disagreements", ".summary")
     expect(page.locator(".summary")).to_contain_text("An item comes here when two people")
 
 
+@any_database
 def test_without_shared_work_there_is_no_agreement(house: House) -> None:
     page = house.person("Ines", "lead").go("/lead/agreement", ".notice, .figures")
     assert "nothing to compare" in page.locator("main").inner_text()

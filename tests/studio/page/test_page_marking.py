@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from page_studio import TEXTS, stops
+from studio_server import any_database
 
 if TYPE_CHECKING:
     from page_studio import Desk, Place
@@ -30,6 +31,7 @@ def at_work(place: Place, language: str, slug: str = "spans", **options: object)
     raise AssertionError(f"no item in {language}")
 
 
+@any_database
 @pytest.mark.parametrize("language", TEXTS)
 def test_keys_mark_what_they_say(place: Place, language: str) -> None:
     desk, text = at_work(place, language), TEXTS[language]
@@ -42,6 +44,7 @@ def test_keys_mark_what_they_say(place: Place, language: str) -> None:
     assert desk.trouble == []
 
 
+@any_database
 @pytest.mark.parametrize("language", TEXTS)
 def test_a_drag_marks_the_words_it_touches(place: Place, language: str) -> None:
     desk, text = at_work(place, language), TEXTS[language]
@@ -56,6 +59,7 @@ def test_a_drag_marks_the_words_it_touches(place: Place, language: str) -> None:
     assert desk.spans(language) == [(first, end, "contradictory"), (words[-2][0], words[-1][1], "invented")]
 
 
+@any_database
 @pytest.mark.parametrize("language", TEXTS)
 def test_one_side_or_the_other_moves(place: Place, language: str) -> None:
     desk, text = at_work(place, language), TEXTS[language]
@@ -69,6 +73,7 @@ def test_one_side_or_the_other_moves(place: Place, language: str) -> None:
     assert desk.spans(language) == [(found[1][0], found[4][1], "invented")]
 
 
+@any_database
 def test_characters_are_never_halved(place: Place) -> None:
     """Alt goes by characters; what a reader takes for one is one, however many code points it has."""
     desk, text = at_work(place, "hi"), TEXTS["hi"]
@@ -86,6 +91,7 @@ def test_characters_are_never_halved(place: Place) -> None:
     assert (thumb, thumb + 2, "relation") in desk.spans("hi")
 
 
+@any_database
 def test_spans_nest_overlap_and_are_all_seen(place: Place) -> None:
     desk = at_work(place, "de")
     desk.press("Home", *["Shift+ArrowRight"] * 4, "1", "Escape")  # 0 to 4
@@ -129,6 +135,7 @@ def test_undo_and_redo_reach_the_server(place: Place) -> None:
     assert desk.layers()["de"]["spans"] == both
 
 
+@any_database
 def test_undo_and_redo_have_buttons_for_fingers(place: Place) -> None:
     desk = at_work(place, "de")
     undo, redo = (desk.page.get_by_role("button", name=name, exact=True) for name in ("Undo", "Redo"))
@@ -143,6 +150,7 @@ def test_undo_and_redo_have_buttons_for_fingers(place: Place) -> None:
     assert redo.is_disabled()
 
 
+@any_database
 def test_a_finger_taps_and_drags_handles(place: Place) -> None:
     desk = at_work(place, "de", viewport={"width": 420, "height": 800}, has_touch=True, is_mobile=True)
     text, found = TEXTS["de"], stops(TEXTS["de"], "de")
@@ -159,6 +167,7 @@ def test_a_finger_taps_and_drags_handles(place: Place) -> None:
     assert desk.spans("de") == [(found[1][0], found[3][1], "entity")]
 
 
+@any_database
 def test_the_steps_of_a_rating_say_which_end_is_which(place: Place) -> None:
     desk = place.sit("spans", viewport={"width": 390, "height": 844}).ready()
     desk.press("Home", "1")

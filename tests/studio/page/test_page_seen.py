@@ -264,6 +264,7 @@ def test_a_question_and_its_answer_are_read_where_the_work_is(place: Place) -> N
     assert desk.trouble == judge.trouble == lead.trouble == []
 
 
+@any_database
 def test_focus_comes_back_to_what_was_opened_from(place: Place) -> None:
     desk = place.sit("spans").ready()
     at_hand = "document.activeElement.ariaLabel || document.activeElement.textContent"
@@ -285,6 +286,7 @@ def test_focus_comes_back_to_what_was_opened_from(place: Place) -> None:
     assert desk.page.evaluate(at_hand) == "Leave out…"
 
 
+@any_database
 def test_a_phone_shows_what_was_done_in_whole_words(place: Place) -> None:
     desk = place.sit("spans", viewport={"width": 390, "height": 800}).ready()
     desk.press("Home", "1")

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from icu4py.messageformat import MessageFormat
 
-from veriglot.text.values import COMPUTED, month_names, read_values, support
+from veriglot.text.support import COMPUTED, support
+from veriglot.text.values import month_names, read_values
 
 # Every value of a text: what stands there, its kind and what it means.
 TEXTS: list[tuple[str | None, str, list[tuple[str, str, float]]]] = [

@@ -1,4 +1,4 @@
-"""Numbers, dates and periods of a text by value, in every script, and whether those of another text support them.
+"""Numbers, dates and periods of a text by value, in every script.
 
 `number_words.json` is made by `tools/build_number_words.py` from the Unicode Common Locale Data Repository;
 `value_words.json` holds what it lacks and was written for Veriglot.
@@ -7,28 +7,24 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections import defaultdict
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
-from itertools import accumulate, combinations, pairwise
-from math import floor, log10, prod
+from functools import cache, lru_cache
+from itertools import accumulate
+from math import log10, prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 from icu4py.messageformat import MessageFormat
 
 from veriglot.plugins import packaged
-from veriglot.text.clock import times_of_day
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["COMPUTED", "likeliest_amount", "month_names", "read_values", "support"]
+__all__ = ["LARGE", "PARTS", "Value", "likeliest_amount", "month_names", "read_values"]
 
 Kind = Literal["number", "ordinal", "percent", "year", "month", "day", "century", "decade"]
-_Date = tuple[int, int, int]
-_PARTS: tuple[Kind, ...] = ("year", "month", "day")
+PARTS: tuple[Kind, ...] = ("year", "month", "day")
 
 
 class Value(NamedTuple):
@@ -149,7 +145,7 @@ def _forms(base: str, made: _Entry, own: _Entry, eras: Iterable[str]) -> dict[st
             form: ("c" if symbol == "C" and len(form) == 1 else symbol, units.get(form, "")) for form in forms.split()
         }
     known |= {form: ("M", str(month)) for month, forms in enumerate(month_names(base), 1) for form in forms}
-    for same, symbol, unit in zip(own.calendar.split(), "JKL" if base == "vi" else "YOD", _PARTS, strict=False):
+    for same, symbol, unit in zip(own.calendar.split(), "JKL" if base == "vi" else "YOD", PARTS, strict=False):
         known |= dict.fromkeys(same.split(","), (symbol, unit))
     return known | dict.fromkeys([*"%٪％﹪", *filter(None, own.percent.split(","))], ("%", "percent"))
 
@@ -197,7 +193,7 @@ _MARKED = (
     re.compile(r"(\d{1,3}(?:,\d\d)+,\d{3})(?:\.(?P<part>\d+))?"),  # 12,34,567.8 in India
 )
 _POINTED = re.compile("bn|cy|en|he|hi|ja|ko|mr|ne|ta|te|th|ur|yue|zh")  # where points hardly ever part thousands
-_LARGE = 1e15  # amounts from there on are compared as they are, and nothing is computed of them
+LARGE = 1e15  # amounts from there on are compared as they are, and nothing is computed of them
 _MOST_DIGITS = 4000  # of a number; longer ones are told by these
 _SWAHILI = re.compile(r"(?i)\b(?:(?:mia|elfu|milioni)[\s-]|(?:elfu|milioni) (?:kumi|\w+ini) na )\Z")  # `mia nne`: 400
 _AND = re.compile("(?:and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و|lẻ|linh)?")
@@ -383,11 +379,11 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
         last.amounts = (first + scale * (amount - (not between)),)  # mia nne: 400; elfu 12: 12,000
         last.total = last.amounts[0] if scale > 100 else last.total
     elif number.form == "digits":
-        if (gap and not (korean and _GOES_ON.match(text, number.start))) or amount >= last.scale or first >= _LARGE:
+        if (gap and not (korean and _GOES_ON.match(text, number.start))) or amount >= last.scale or first >= LARGE:
             return False
         last.total, last.amounts = first, (first + amount,)  # 3億2000万
     elif last.form == "digits":
-        large = max(last.amounts) >= _LARGE or amount < 100 + word.startswith("cent")  # 50 cents
+        large = max(last.amounts) >= LARGE or amount < 100 + word.startswith("cent")  # 50 cents
         if number.form == "ordinal" or between not in ("", "de", ".") or large or log10(amount) % 1:
             return False
         scaled = tuple(round(last.total + (reading - last.total) * amount, 6) for reading in last.amounts)
@@ -525,7 +521,7 @@ def read_values(text: str, language: str | None) -> tuple[Value, ...]:
         text = _APOSTROPHE.sub("ʼ", text)
     line = _line(text, words)
     marks = {match.start(match.lastindex or 0) for match in _LIST_MARK.finditer(text)}
-    hours = times_of_day(text, [(item.start, item.end, item.form, item.amounts[0]) for item in line if item.form])
+    hours = _times_of_day(text, [(item.start, item.end, item.form, item.amounts[0]) for item in line if item.form])
     result: list[Value] = []
     for match in _GRAMMAR.finditer("".join(item.symbol for item in line)):
         items = line[match.start() : match.end()]
@@ -588,212 +584,63 @@ def _plain(text: str, line: Sequence[_Item], index: int, hours: Mapping[int, flo
     return Value(number.start, number.end, kind, number.amounts, unit, date, rounded, None, word, hour, scaled)
 
 
-# Whether the values of one text support those of another.
-COMPUTED = 2  # verdict on a value that can be computed from others
-_FACTORS = packaged(__package__, "units.toml", dict[str, tuple[str, int | float]])
-_EXACT = ("year", "month", "day", "ordinal", "century", "decade")  # never rounded
-_NEAR = 0.02  # of a converted value
-_COMMON = 2  # numbers up to here are too common to tell
-_LONG = 200  # years that nothing lasts
-_LASTING = {"year": (0,), "age": (0, 1)}  # units of time, and what may be added: the birthday is still to come
-_TIMES = ("倍", "배")  # what says that a number is a ratio
-_TELLING = 2  # digits that a number with its decimal point moved must have to be known again
-_FEW = 12  # numbers of the evidence that are added and subtracted
+# Times of day.
+_CLOCK = re.compile(  # groups: `kl.` before it; sign of p.m.; hour; minutes
+    r"(?i)(?<![\d.,:/])((?<=\bkl )|(?<=\bkl\. )|(?<=\bklo )|(?<=kello )|(?<=klockan )|(?<=klokken )|(?<=pukul )"
+    r"|(?<=\bjam )|(?<=\bla ora )|(?<=\balle ore )|(?<=\bgodz\. )|(?<=godzinie ))?"
+    r"((?<=[午下오][後午후])|(?<=[午下오][後午후] )|(?=[\d:.]{1,5}\s?p(?:m\b|\.\s?m\b)))?"
+    r"([01\u0660\u0661\u06f0\u06f1\u0966\u0967\u09e6\u09e7]?\d"
+    r"|[2\u0662\u06f2\u0968\u09e8][0-4\u0660-\u0664\u06f0-\u06f4\u0966-\u096a\u09e6-\u09ea])"
+    r"(?::([0-5\u0660-\u0665\u06f0-\u06f5\u0966-\u096b\u09e6-\u09eb]\d)(?![\d:/]|[.,]\d)"
+    r"|\.([0-5]\d)(?(1)(?!\d)|(?=\s?(?:u[hu]r\b|น\.|[ap](?:m\b|\.\s?m\b))))"
+    r"|\s?(?:h|u[hu]r|giờ|óra|টা|बजे|بجے)\s?([0-5\u0660-\u0665\u06f0-\u06f5\u0966-\u096b\u09e6-\u09eb]\d)(?!\w)"
+    r"|\s?[時时点點시]\s?(?:([0-5]?\d)\s?[分분]|([半반]))"
+    r"|\s?(?:u[hu]r\b|[時时시](?![間间간]))|(?(2)\s?[点點]|(?!))|(?=\s?[ap](?:m\b|\.\s?m\b)))"
+)
+_HALF_PAST = re.compile(
+    r"(?i)\s(?:heures? et demie?|y media|e mezz[oa]|e meia|și jumătate|και μισή|giờ rưỡi|וחצי)\b|[時时點点]半"
+    r"|(?<=half past (?:one|two|six|ten))|(?<=half past (?:four|five|nine))|(?<=half past (?:three|seven|eight))"
+)
+_HALF_TO = re.compile(
+    r"(?i)(?<=\bhal[bv]\s)|(?<=\bfél\s)|(?<=\bpuoli\s)|(?<=\bpool\s)|(?<=\bwpół do\s)|(?<=\bпів на\s)"
+    r"|(?<=\bhalf\s)(?=\w+\s?uur\b)"
+)
+_AFTER_NOON = re.compile(
+    r"(?i)[\w\s]{0,14}\s(?:de la (?:tarde|noche)|da (?:tarde|noite)|del pomeriggio|de l'après-midi|du soir|nachmittags"
+    r"|abends|in the (?:afternoon|evening)|po południu|wieczorem|odpoledne|giờ (?:chiều|tối)|час\w* (?:дня|вечера))\b"
+)
+_EVENING = re.compile(
+    r"(?i)(?:\s?(?:uhr|uur|h|horas?|heures?|ore|óra|phút|годин\w*|час\w*))?\s(?:de la (?:tarde|noche)"
+    r"|da (?:tarde|noite)|d(?:el pomeriggio|i sera)|de l'après-midi|du soir|nachmittags|abends"
+    r"|in the (?:afternoon|evening)|po południu|wieczorem|odpoledne|večer|seara|chiều"
+    r"|tối(?! (?:đa|thiểu|ưu))|вечора|вечера|בערב|مساءً?|μ\.?\s?μ|το (?:απόγευμα|βράδυ))\b"
+)
+_BEFORE = re.compile(
+    r"(?<=[午下오][後午후])|(?<=晚上)|(?:(?<=সন্ধ্যা )|(?<=বিকেল )|(?<=மாலை )|(?<=délután )|(?<=شام )|(?<=शाम ))"
+    r"(?=\w+(?:\s?(?:बजे|بجے|টা|மணி|óra(?:kor)?\b)|-?kor\b|:))"
+)
+_HOUR = re.compile(r"[時时](?![間间])|[点點]")
 
 
-def support(response_values: Sequence[Value], evidence_values: Sequence[Value]) -> list[int]:
-    """For each value of a response, whether the values of its evidence support it.
+def _times_of_day(text: str, numbers: Iterable[tuple[int, int, str, float]]) -> dict[int, float]:
+    """Times of day in hours, keyed by the start offsets of their hours and minutes: 18 2/3 for 6:40 p.m.
 
-    Returns:
-        One of these for each: 1 where the same value stands in the evidence in some form (also a year within a date, or
-        a rounded number); `COMPUTED` where it is a value of the evidence in another unit, the same time of day, the
-        years between two of its years, the difference of two numbers that follow each other, or a ratio ("4倍"); 0
-        where it may be computed in other ways (a sum, the rest of a percentage) or is too small to tell; -1 where it is
-        absent, as is a part of a date that contradicts the date of the evidence that shares most with it.
+    Args:
+        text: any text.
+        numbers: numbers of the text: start, end, form (`digits` or another way of writing) and amount.
     """
-    evidence = _Evidence(evidence_values)
-    verdicts = {key: evidence.support(value) for key, value in {value[2:]: value for value in response_values}.items()}
-    return [verdicts[value[2:]] for value in response_values]
-
-
-def _masked(date: _Date, count: int) -> Iterator[_Date]:
-    """The date with all but `count` of the parts that it tells set to 0, for each choice of them."""
-    for parts in combinations([part for part in range(3) if date[part]], count):
-        yield tuple(amount * (part in parts) for part, amount in enumerate(date))  # type: ignore[misc]
-
-
-class _Evidence:
-    def __init__(self, values: Sequence[Value]) -> None:
-        self.values = values
-        self.amounts = {amount for value in values if value.kind != "month" for amount in value.amounts}
-        self._likeliest = {value.amounts[0] for value in values if value.kind != "month"}
-        self.dates = {date for value in values for date in (value.date, value.swapped) if date}
-        self._hours = {value.hour for value in values} - {None}
-        self.years = {year for year, _, _ in self.dates if year}
-        self.lasting = {value.amounts[0] for value in values if value.unit in _LASTING and value.amounts[0] < _LONG}
-        self._rounded_to = cache(self._at_places)
-
-    def support(self, value: Value) -> int:
-        """1, 0 or -1 as in `support`."""
-        amount = value.amounts[0]
-        if value.date is not None and (value.kind == "month" or sum(map(bool, value.date)) > 1):
-            part = _PARTS.index(value.kind)
-            other = part and 3 - part  # what is the month in one order is the day in the other
-            swapped = value.swapped is not None and self._has_part(value.swapped, other)
-            return 1 if swapped or self._has_part(value.date, part) else -1
-        if value.kind in ("century", "decade"):
-            return 1 if self._has_period(*_years_of(value)) else -1
-        of_day = value.hour in self._hours and amount not in self._likeliest
-        if of_day or (value.unit in _LASTING and self._differs(value)):
-            return COMPUTED
-        if amount in self._likeliest or (amount > 12 and amount in self._hours):
-            return 1
-        if amount < _LARGE and (self._converts(value) or self._shifts(value) or self._differs(value)):
-            return COMPUTED
-        if not self.amounts.isdisjoint(value.amounts) or (value.kind not in _EXACT and self._rounds(value)):
-            return 1
-        return 0 if amount <= _COMMON or (amount < _LARGE and self._computes(value)) else -1
-
-    @cached_property
-    def _sharing(self) -> dict[_Date, tuple[set[int], ...]]:
-        """Years, months and days of the dates that share the parts of a date that are not 0."""
-        sharing: dict[_Date, tuple[set[int], ...]] = defaultdict(lambda: (set(), set(), set()))
-        for date in self.dates:
-            for masked in (masked for count in (1, 2, 3) for masked in _masked(date, count)):
-                for amounts, amount in zip(sharing[masked], date, strict=True):
-                    amounts.add(amount)
-        return sharing
-
-    def _has_part(self, date: _Date, part: int) -> bool:
-        """Whether the dates that share most with a date have one of its parts, or else the evidence."""
-        best, most = set[int](), 4
-        while most and not best:
-            most -= 1
-            shared = [masked for masked in _masked(date, most) if masked in self._sharing]
-            best = {amount for masked in shared for amount in self._sharing[masked][part]}
-        by_itself = (part != 1 and not any(best)) or (part == 0 and most < 2)
-        return date[part] in best or (by_itself and date[part] in self.amounts)
-
-    def _has_period(self, first: int, last: int) -> bool:
-        periods = (_years_of(other) for other in self.values if other.kind in ("century", "decade"))
-        within = any(first - 1 <= start and end <= last + 1 for start, end in periods)
-        return within or any(first <= year <= last for year in self.years)
-
-    @cached_property
-    def _to_round(self) -> set[float]:
-        others = {amount for other in self.values if other.kind not in _EXACT for amount in other.amounts}
-        return {amount for amount in others if 3 <= amount < _LARGE}
-
-    def _rounds(self, value: Value) -> bool:
-        """Whether it is a number of the evidence rounded or cut to fewer digits, at least two unless it says so."""
-        for amount in value.amounts:
-            if 3 <= amount < _LARGE:
-                shown = len(_digits_of(amount))
-                tells = value.rounded and amount == value.amounts[0]
-                if shown + tells >= 2 and amount in self._rounded_to(len(str(int(amount))) - shown):
-                    return True
-        return False
-
-    def _at_places(self, places: int) -> set[float]:
-        step, ways = 10.0**places, (round, floor)
-        return {round(way(exact / step) * step, 6) for exact in self._to_round for way in ways}
-
-    @cached_property
-    def _alike(self) -> Mapping[object, set[float]]:
-        alike = defaultdict[object, set[float]](set)  # by kind and unit, or the time of day, which is added to nothing
-        for value in self.values:
-            alike[value.kind, value.unit or value.hour].add(value.amounts[0])
-        return alike
-
-    def _computes(self, value: Value) -> bool:
-        """Whether the value is the sum or difference of two others that it can be computed from."""
-        amount = value.amounts[0]
-        alike = self._alike.get((value.kind, value.unit or value.hour), set())
-        if value.kind == "percent":
-            alike = {100.0 - amount} & alike | {100.0}
-        elif value.kind == "year" or (value.unit in _LASTING and amount < _LONG):
-            alike = self.lasting | self.years
-        elif amount < 10 or len(alike) > _FEW or value.kind != "number":
-            return {amount - 0.5, 0.5} <= self.amounts  # four and a half
-        else:
-            alike = {other for other in alike if 0.1 * amount <= other <= 10 * amount}
-        sums = [amount + later for later in _LASTING.get(value.unit, (0,))]
-        return any(other + total in alike or total - other in alike for other in alike for total in sums)
-
-    def _differs(self, value: Value) -> bool:
-        """Whether the value is the time between two years, the difference of neighbours, or a ratio."""
-        amount = value.amounts[0]
-        if value.unit in _LASTING and amount < _LONG:
-            return any(year + amount + later in self.years for year in self.years for later in _LASTING[value.unit])
-        if value.kind != "number":
-            return False
-        if value.counted[:1] in _TIMES:
-            return any(other * amount in self.amounts for other in self.amounts if other)
-        thing = None if amount >= 10 else _thing(value)  # small ones must be of the same
-        return not self._differences.get(thing, set()).isdisjoint(value.amounts)
-
-    @cached_property
-    def _differences(self) -> dict[str | None, set[float]]:
-        """Of neighbours in one unit, by what the first is a number of; under None all."""
-        plain = [value for value in self.values if value.kind == "number" and value.amounts[0] < _LARGE]
-        differences = defaultdict[str | None, set[float]](set)
-        for first, second in pairwise(plain):
-            if first.unit == second.unit:
-                for key in {None, _thing(first) if _thing(first) == _thing(second) else None}:
-                    differences[key].add(abs(first.amounts[0] - second.amounts[0]))
-        return differences
-
-    def _shifts(self, value: Value) -> bool:
-        """Whether it is a value of the evidence in another unit: its decimal point moved."""
-        amount, digits = value.amounts[0], _digits_of(value.amounts[0])
-        counts = value.kind == "number" and value.counted and len(digits) >= _TELLING
-        for other in self._by_digits[digits] if counts else ():
-            near = 0.05 < amount / other.amounts[0] < 20 and other.unit == value.unit  # 12万 are not 12,000 people
-            if other.counted != value.counted and not (near and (other.scaled or value.scaled)):
-                return True
-        return False
-
-    @cached_property
-    def _by_digits(self) -> Mapping[str, list[Value]]:
-        result = defaultdict[str, list[Value]](list)  # numbers with these digits
-        for value in self.values:
-            if value.kind == "number" and value.counted and value.amounts[0] < _LARGE:
-                result[_digits_of(value.amounts[0])].append(value)
-        return result
-
-    @cached_property
-    def _measures(self) -> dict[str, list[float]]:
-        """Amounts by unit, in order."""
-        measures: dict[str, set[float]] = defaultdict(set)
-        for value in self.values:
-            if value.unit in _FACTORS and value.amounts[0] < _LARGE:
-                measures[value.unit].add(value.amounts[0])
-        return {unit: sorted(amounts) for unit, amounts in measures.items()}
-
-    def _converts(self, value: Value) -> bool:
-        dimension, factor = _FACTORS.get(value.unit, ("", 1))
-        size = value.amounts[0] * factor
-        for unit, amounts in self._measures.items():
-            other, scale = _FACTORS[unit]
-            if unit != value.unit and other == dimension:
-                at = bisect_left(amounts, size / scale)  # the nearest below and above
-                if any(abs(amount * scale - size) <= _NEAR * size for amount in amounts[max(0, at - 1) : at + 1]):
-                    return True
-        return False
-
-
-def _thing(value: Value) -> str | None:
-    """What a value is a number of, as far as it tells; particles follow counters of one character."""
-    return value.unit or (value.counted[:1] if value.counted > "\u3000" else value.counted) or None
-
-
-def _digits_of(amount: float) -> str:
-    """The digits of a number without the zeros around them."""
-    return f"{amount:.11e}".split("e")[0].replace(".", "").rstrip("0")
-
-
-def _years_of(value: Value) -> tuple[int, int]:
-    first = int(value.amounts[0])
-    if value.kind == "century":
-        return 100 * first - 99, 100 * first
-    return first, first + (99 if first % 100 == 0 else 9)
+    result: dict[int, float] = {}
+    for start, end, form, amount in numbers:
+        if form == "digits" and (match := _CLOCK.match(text, start)):
+            hour, last = int(match[3]), match.lastindex or 0
+            minutes = 30 if last == 8 else int(match[last]) * (last > 3)
+            late = match[2] is not None or _BEFORE.match(text, start) or _EVENING.match(text, match.end())
+            time = (hour % 12 + 12 if late else hour) + minutes / 60
+            result |= {match.start(3): time, match.start(last): time}
+        elif 1 <= amount <= 24 and not amount % 1:
+            time = amount + 0.5 * (bool(_HALF_PAST.match(text, end)) - bool(_HALF_TO.match(text, start)))
+            if time < 12 and (_BEFORE.match(text, start) or _AFTER_NOON.match(text, end)):
+                result[start] = time + 12
+            elif time % 1 or (form != "digits" and _HOUR.match(text, end)):
+                result[start] = time
+    return result

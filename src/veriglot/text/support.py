@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from functools import cache, cached_property
@@ -21,12 +22,24 @@ __all__ = ["COMPUTED", "support"]
 
 COMPUTED = 2  # verdict on a value that can be computed from others
 _FACTORS = packaged(__package__, "units.toml", dict[str, tuple[str, int | float]])
+_OF_TIME = {unit for unit, (dimension, _) in _FACTORS.items() if dimension == "time"}
+_MEASURES = set(_FACTORS) - _OF_TIME - {"pound"}  # pounds are also money
 _EXACT = ("year", "month", "day", "ordinal", "century", "decade")  # never rounded
 _NEAR = 0.02  # of a converted value
-_COMMON = 2  # numbers up to here are too common to tell
+_COMMON = 2  # whole numbers up to here are too common to tell
+_HALF = 0.5  # so is this one, but not beside other fractions
+_FIRST, _LAST = 1000, 2100  # amounts that may be years, whose `g.` is no gram
 _LONG = 200  # years that nothing lasts
 _LASTING = {"year": (0,), "age": (0, 1)}  # units of time, and what may be added: the birthday is still to come
 _TIMES = ("倍", "배")  # what says that a number is a ratio
+_NEAR_SHARE = 0.007  # by which a fraction and a percentage may differ: two thirds, 66%
+_MANY = 100  # neighbours; the ratios of more tell nothing
+_DECIMAL = re.compile(  # how units that are ten, a hundred, a thousand others begin, and words of magnitude not read
+    r"[kq]u?[iy]l|meg|gig|ter[ao]|[mcdzs][ie][lnctsz][ií]|z?cent|sant|he[kc]t|hé[kc]|k[vw]ad|squ?a?|[ck]?uadr"
+    r"|[kmgt]w|[kmgt]i?b|[kh]pa|h[al]\b|ar\b|mål|mrd|m?ln|к[иі]л|мег|г[иі]г|гек|кв|м[иі]л|сан|мвт|гвт|га\b|млн|млрд"
+    r"|χιλ|μεγ|εκτ|τετ|كيل|ميغ|ميج|هكت|کلو|کیل|میگ|ہیک|קיל|מגה|מגא|הקט|किल|मेग|हेक|वर्ग|কিল|মেগ|হেক|வர்|கில|กิโ|เมก|ตาร|เฮก"
+    r"|[平公毫厘兆吉寸尺]|キロ|メガ|ギガ|ヘク|킬로|메가|기가|헥타|제곱|héc"
+)
 _TELLING = 2  # digits that a number with its decimal point moved must have to be known again
 _FEW = 12  # numbers of the evidence that are added and subtracted
 
@@ -56,7 +69,10 @@ class _Evidence:
     def __init__(self, values: Sequence[Value]) -> None:
         self.values = values
         self.amounts = {amount for value in values if value.kind != "month" for amount in value.amounts}
-        self._likeliest = {value.amounts[0] for value in values if value.kind != "month"}
+        self._units = defaultdict[float, set[str]](set)  # of each likeliest amount
+        for value in values:
+            if value.kind != "month":
+                self._units[value.amounts[0]].add(_unit(value))
         self.dates = {date for value in values for date in (value.date, value.swapped) if date}
         self._hours = {value.hour for value in values} - {None}
         self.years = {year for year, _, _ in self.dates if year}
@@ -73,16 +89,40 @@ class _Evidence:
             return 1 if swapped or self._has_part(value.date, part) else -1
         if value.kind in ("century", "decade"):
             return 1 if self._has_period(*_years_of(value)) else -1
-        of_day = value.hour in self._hours and amount not in self._likeliest
+        of_day = value.hour in self._hours and amount not in self._units
         if of_day or (value.unit in _LASTING and self._differs(value)):
             return COMPUTED
-        if amount in self._likeliest or (amount > 12 and amount in self._hours):
+        another = self._is_of_another(value)
+        if not another and (amount in self._units or (amount > 12 and amount in self._hours)):
             return 1
-        if amount < LARGE and (self._converts(value) or self._shifts(value) or self._differs(value)):
+        if amount < LARGE and self._computed(value):
             return COMPUTED
-        if not self.amounts.isdisjoint(value.amounts) or (value.kind not in _EXACT and self._rounds(value)):
+        if not another and (not self.amounts.isdisjoint(value.amounts) or self._rounds(value)):
             return 1
-        return 0 if amount <= _COMMON or (amount < LARGE and self._computes(value)) else -1
+        common = amount <= _COMMON and (not amount % 1 or (amount == _HALF and not self._shares))
+        return 0 if common or (amount < LARGE and self._computes(value)) else -1
+
+    def _computed(self, value: Value) -> bool:
+        return self._converts(value) or self._shifts(value) or self._differs(value) or self._is_share(value)
+
+    def _is_of_another(self, value: Value) -> bool:
+        """Whether the evidence has the amount of other units alone: 42 metres, where Ada was 42 years old."""
+        units = self._units.get(value.amounts[0], set()) if _unit(value) else set()
+        return bool(units) and not units & {"", _unit(value)} and not _FIRST <= value.amounts[0] <= _LAST
+
+    @cached_property
+    def _shares(self) -> set[float]:
+        """Fractions, and percentages as such."""
+        shares = {_share(value) for value in self.values if value.kind in ("number", "percent")}
+        return {share for share in shares if 0 < share < 1}
+
+    def _is_share(self, value: Value) -> bool:
+        """Whether it is a percentage for a fraction of the evidence, or the reverse."""
+        share = _share(value) if value.kind in ("number", "percent") else 1
+        kinds = ("number",) if value.kind == "percent" else ("percent",)
+        return 0 < share < 1 and any(
+            other.kind in kinds and abs(_share(other) - share) <= _NEAR_SHARE for other in self.values
+        )
 
     @cached_property
     def _sharing(self) -> dict[_Date, tuple[set[int], ...]]:
@@ -112,15 +152,15 @@ class _Evidence:
     @cached_property
     def _to_round(self) -> set[float]:
         others = {amount for other in self.values if other.kind not in _EXACT for amount in other.amounts}
-        return {amount for amount in others if 3 <= amount < LARGE}
+        return {amount for amount in others if (amount >= 3 or amount % 1) and amount < LARGE}
 
     def _rounds(self, value: Value) -> bool:
         """Whether it is a number of the evidence rounded or cut to fewer digits, at least two unless it says so."""
-        for amount in value.amounts:
-            if 3 <= amount < LARGE:
+        for amount in value.amounts if value.kind not in _EXACT else ():
+            if (amount >= 3 or amount % 1) and amount < LARGE:
                 shown = len(_digits_of(amount))
                 tells = value.rounded and amount == value.amounts[0]
-                if shown + tells >= 2 and amount in self._rounded_to(len(str(int(amount))) - shown):
+                if shown + tells >= 2 and amount in self._rounded_to(len(str(int(amount)).lstrip("0")) - shown):
                     return True
         return False
 
@@ -138,17 +178,27 @@ class _Evidence:
     def _computes(self, value: Value) -> bool:
         """Whether the value is the sum or difference of two others that it can be computed from."""
         amount = value.amounts[0]
+        if (amount % 1 or value.kind == "percent") and not self._shares:
+            ratios = (first.amounts[0] / second.amounts[0] for first, second in self._neighbours if second.amounts[0])
+            if any(abs(ratio - _share(value)) <= _NEAR_SHARE for ratio in ratios):
+                return True
         alike = self._alike.get((value.kind, value.unit or value.hour), set())
         if value.kind == "percent":
             alike = {100.0 - amount} & alike | {100.0}
         elif value.kind == "year" or (value.unit in _LASTING and amount < _LONG):
             alike = self.lasting | self.years
         elif amount < 10 or len(alike) > _FEW or value.kind != "number":
-            return {amount - 0.5, 0.5} <= self.amounts  # four and a half
+            return False
         else:
             alike = {other for other in alike if 0.1 * amount <= other <= 10 * amount}
         sums = [amount + later for later in _LASTING.get(value.unit, (0,))]
-        return any(other + total in alike or total - other in alike for other in alike for total in sums)
+        others = ((total, other) for total in sums for other in alike)
+        return any(other + total in alike or (total != 2 * other and total - other in alike) for total, other in others)
+
+    @cached_property
+    def _neighbours(self) -> list[tuple[Value, Value]]:
+        numbers = [value for value in self.values if value.kind == "number" and value.amounts[0] < LARGE]
+        return [] if len(numbers) > _MANY else [pair for both in pairwise(numbers) for pair in (both, both[::-1])]
 
     def _differs(self, value: Value) -> bool:
         """Whether the value is the time between two years, the difference of neighbours, or a ratio."""
@@ -178,8 +228,15 @@ class _Evidence:
         amount, digits = value.amounts[0], _digits_of(value.amounts[0])
         counts = value.kind == "number" and value.counted and len(digits) >= _TELLING
         for other in self._by_digits[digits] if counts else ():
-            near = 0.05 < amount / other.amounts[0] < 20 and other.unit == value.unit  # 12万 are not 12,000 people
-            if other.counted != value.counted and not (near and (other.scaled or value.scaled)):
+            ratio, scaled = amount / other.amounts[0], other.scaled or value.scaled
+            known = (other.unit in _FACTORS and value.unit in _FACTORS) or {other.unit, value.unit} & _OF_TIME
+            if other.counted[:2] == value.counted[:2] or known:
+                continue  # `_converts` knows
+            near = 0.05 < ratio < 20 and other.unit == value.unit  # 12万 are not 12,000 people
+            measured = ({value.unit, other.unit} & _MEASURES) and 0.00005 < ratio < 20000
+            if not scaled or (
+                not near and (measured or _DECIMAL.match(other.counted) or _DECIMAL.match(value.counted))
+            ):
                 return True
         return False
 
@@ -214,7 +271,17 @@ class _Evidence:
 
 def _thing(value: Value) -> str | None:
     """What a value is a number of, as far as it tells; particles follow counters of one character."""
-    return value.unit or (value.counted[:1] if value.counted > "\u3000" else value.counted) or None
+    return value.unit or (value.counted[:1] if value.counted > "\u3000" else value.counted[:2]) or None
+
+
+def _unit(value: Value) -> str:
+    """Its unit, as far as another one is another thing."""
+    unit = "year" if value.unit == "age" else value.unit
+    return value.kind if value.kind == "percent" else unit if unit in _FACTORS else ""
+
+
+def _share(value: Value) -> float:
+    return min(value.amounts[0], LARGE) / (100 if value.kind == "percent" else 1)
 
 
 def _digits_of(amount: float) -> str:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import accumulate
@@ -40,7 +41,7 @@ class Value(NamedTuple):
         date: year, month and day of the date that it belongs to, each 0 where not told; None outside of dates.
         rounded: whether the text says that it is rounded, by a word or a scale (`3 million`).
         swapped: the date with day and month exchanged where it may mean either: `05/06/2020` in English.
-        counted: two casefolded letters of the word after it; one that begins with others counts another thing or unit.
+        counted: up to four casefolded letters of the word after it; the first two say what it counts.
         hour: the time of day that it belongs to, in hours: 18 2/3 for 6:40 p.m.; None where no sign tells one.
         scaled: whether a word or sign of magnitude is part of it: `12万`, `twelve thousand`.
     """
@@ -80,6 +81,8 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     calendar: str = ""
     numerals: dict[str, str] = {}
     eras: dict[str, str] = {}
+    references: str = ""  # words before the number of a page or document
+    fractions: dict[str, str] = {}  # patterns, by commas; those of 1/3 may follow a number
 
 
 _ALIKE = str.maketrans("ёЁ", "еЕ")  # most Russian texts have no ё
@@ -115,11 +118,21 @@ class _Words(NamedTuple):
     prefixed: frozenset[str]  # forms with `and` before them, in Arabic and Hebrew
     ambiguous: frozenset[str]  # number words that alone are more often another word
     teens: frozenset[str]  # words for ten that are added to what stands before, not multiplied
+    fractions: re.Pattern[str] | None  # one group for each of `shares`
+    shares: tuple[float, ...]
 
 
 @cache
 def _entries() -> list[dict[str, _Entry]]:
     return [packaged(__package__, f"{name}_words.json", dict[str, _Entry]) for name in ("number", "value")]
+
+
+@cache
+def _references() -> re.Pattern[str]:
+    listed = "|".join(_entries()[1][""].references.split())
+    return re.compile(
+        rf"(?i)(?<![^\W\u3040-\ud7af])(?:{listed})\s?(?:n[ro°º]?[.°º]?\s?)?[(\[]?(?=\d)|第(?=\d+(?:[页頁段]|ページ))"
+    )
 
 
 def month_names(base: str) -> list[frozenset[str]]:
@@ -180,10 +193,29 @@ def _words_of(base: str) -> _Words:
     ])  # fmt: skip
     compound = re.compile(f"({any_of(form for form in spelled if len(form) > 2)})")
     splitter, signs = re.compile(f"({pieces})"), frozenset(form[0] for form in numerals)
-    sets = map(frozenset, (filter(re.compile("[وו]").match, prefixed), own.ambiguous.split(), own.teens.split()))
+    conjoined, ambiguous, teens = map(
+        frozenset, (filter(re.compile("[وו]").match, prefixed), own.ambiguous.split(), own.teens.split())
+    )
     openings = re.compile(rf"\d|{any_of({form[:3] for form in (*spelled, *signs)})}")
     parts = re.compile(atoms), compound, signs, eras
-    return _Words(base, own.joins_ordinals, openings, splitter, spelled, forms, numerals, *parts, *sets)
+    groups = "|".join(f"({listed.replace(',', '|')})" for listed in own.fractions.values())
+    fractions = re.compile(rf"(?i)(?<!\w)(?:{groups})(?![\w\u0900-\u0dff])") if groups else None
+    shares = tuple(round(int(share[0]) / int(share[2:]), 4) for share in own.fractions)
+    return _Words(
+        base,
+        own.joins_ordinals,
+        openings,
+        splitter,
+        spelled,
+        forms,
+        numerals,
+        *parts,
+        conjoined,
+        ambiguous,
+        teens,
+        fractions,
+        shares,
+    )
 
 
 # Numbers as they stand, before what is around them is looked at.
@@ -196,7 +228,22 @@ _POINTED = re.compile("bn|cy|en|he|hi|ja|ko|mr|ne|ta|te|th|ur|yue|zh")  # where 
 LARGE = 1e15  # amounts from there on are compared as they are, and nothing is computed of them
 _MOST_DIGITS = 4000  # of a number; longer ones are told by these
 _SWAHILI = re.compile(r"(?i)\b(?:(?:mia|elfu|milioni)[\s-]|(?:elfu|milioni) (?:kumi|\w+ini) na )\Z")  # `mia nne`: 400
-_AND = re.compile("(?:and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و|lẻ|linh)?")
+_ANDS = "and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و|lẻ|linh"
+_AND = re.compile(f"(?:{_ANDS})?")
+_PARTS_OF = ("分之", "分の", "분의")
+_AND_A_HALF = re.compile(  # groups: a unit, what joins, an article
+    rf"[ \u00a0-]?(?:(?!(?:{_ANDS}|с|з|ja|dan) )([^\W\d_]{{2,}}) )?(?:({_ANDS}|с|з|ja|dan) )?"
+    r"(?:(an?|eine[nr]?|een|ett?|en|une?|una|uma?|o) )?"
+)
+_CENTURY = re.compile(" ה(?!שנ)")  # במאה השנים are a hundred years
+_ARTICLES = frozenset({"en", "de", "nl", "sv", "da", "no"})  # where a half after a unit needs one: a year and a half
+_HALVES_BEHIND = {(2, base) for base in ("tr", "az", "id", "ms", "vi")}  # where a half needs no `and`: üç buçuk
+_ADJACENT = ("", " ", "-")
+_HALF_FIRST = frozenset({"hi", "bn", "ur", "mr", "ne"})
+_HALF_BEHIND = re.compile(
+    r"(?:[年周日天]|[个個]月?|小[时時]|[か个ヶケ箇]月|[時週]間|分)半(?![ばあ-んァ-ン])|半(?=[年天日小])"
+    r"|\s?(?:년|개월|시간|달|주|일)\s?반(?![가-힣])"
+)
 _LIST_MARK = re.compile(r"^[ \t]*(?:[*\-•][ \t]*)?\(?(\d{1,3})[.)](?=\s)|\[(\d{1,3})\]", re.MULTILINE)
 _GOES_ON = re.compile(  # 3만 5000명, but 3만 2010년; 1억 5천만, but 1000만 5000만
     r"(?!(?<=만 )[\d,]+[백천]?[만억]|(?<=억 )[\d,]+[백천]?억|(?<=천 )[\d,]+천)"
@@ -306,24 +353,32 @@ def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Word
     result: list[_Item] = []
     base, forms, signs = words.base, words.forms, words.signs
     likely = {piece for piece in {*pieces[1::2]} if words.begins.match(piece.casefold())}
-    for index in (index for index in range(1, len(pieces), 2) if pieces[index] in likely):
+    fractions = _fractions(text, ends, words)
+    for index in (index for index in range(1, len(pieces), 2) if index in fractions or pieces[index] in likely):
         piece, start = pieces[index].casefold(), ends[index - 1]
-        if piece[0].isdecimal():
+        if index in fractions:
+            numbers = fractions[index]
+        elif piece[0].isdecimal():
             numbers = _digits(piece, start, index, base)
         elif (known := _spelled(base, piece)) or (piece[0] in signs and piece not in forms):
             amount, form = known or (_numeral(piece, words), "numeral")
             counted = bool(result) and (result[-1].last, result[-1].form) == (index - 2, "digits")
             symbol = forms.get(piece, "w")[0]  # `1 sept` in French, במאה ה-19 in Hebrew, where במאה מטר is 100 metres
-            named = (counted and symbol == "M") or (symbol == "C" and text.startswith(" ה", ends[index]))
+            named = (counted and symbol == "M") or (symbol == "C" and _CENTURY.match(text, ends[index]))
             if amount is None or named or (form == "roman" and not pieces[index].isupper()):
                 continue
             total = amount if amount >= 1000 else 0.0
             numbers = [_Item(start, ends[index], index, index, form, (amount,), total=total, below=total or 1e15)]
         else:
             continue
+        article = len(result) > 1 and (result[-1].amounts, result[-1].last) == ((1,), index - 2)  # three and a half
+        if numbers and numbers[0].amounts == (0.5,) and article and _join(result[-2], numbers[0], text, words):
+            del result[-1], numbers[0]
         result += [number for number in numbers if not (result and _join(result[-1], number, text, words))]
     result = [number for number in result if not _tells_nothing(text, number, words)]
     for number in result:
+        if number.amounts[0] < _FIRST_YEAR and not number.amounts[0] % 1 and _HALF_BEHIND.match(text, number.end):
+            number.amounts = (number.amounts[0] + 0.5,)
         amount = number.amounts[0]
         plain = number.scale == 1 and len(number.amounts) == 1 and amount % 1 == 0
         if number.symbol in ("", "y") and number.form == "digits" and plain:
@@ -333,6 +388,18 @@ def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Word
         amount = number.amounts[0]
         calendar = "d" if 1 <= amount <= 31 else "y" if 100 <= amount <= 2700 else "n"
         number.symbol = number.symbol or ("R" if number.form == "roman" else calendar if plain else "n")
+    return result
+
+
+def _fractions(text: str, ends: Sequence[int], words: _Words) -> dict[int, list[_Item]]:
+    """The fractions of a text by their first pieces; other pieces of theirs have none."""
+    result: dict[int, list[_Item]] = {}
+    for match in words.fractions.finditer(text) if words.fractions else ():
+        first, last = bisect_right(ends, match.start()), bisect_left(ends, match.end())
+        if first % 2 and last % 2:
+            result |= {index: [] for index in range(first, last + 1)}
+            amounts = (words.shares[(match.lastindex or 1) - 1],)
+            result[first] = [_Item(*match.span(), first, last, "word", amounts)]
     return result
 
 
@@ -361,9 +428,9 @@ def _tells_nothing(text: str, number: _Item, words: _Words) -> bool:
         around = text[number.start - 1 : number.start], text[number.end : number.end + 1]
         counts = around[0] == "第" or _COUNTERS.match(text, number.end) or not any(map(str.isalpha, around))
         return number.amounts[0] > 999 or not counts
-    single = len(word) == 1 and not _COUNTERS.match(text, number.end)
+    single, whole = len(word) == 1 and not _COUNTERS.match(text, number.end), not number.amounts[0] % 1
     common = single or number.amounts[0] == 1 or (number.amounts[0] in (1e6, 1e9, 1e12) and word in words.spelled)
-    unclear = word in words.ambiguous or (common and number.form == "word")
+    unclear = whole and (word in words.ambiguous or (common and number.form == "word"))
     return unclear or bool(_WEEKDAY.search(text, number.start - 12, number.start))
 
 
@@ -374,6 +441,8 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
     between = gap.strip(" \u00a0-‐‑").casefold().removeprefix("de" * (first >= 20 and amount >= 1000))  # 20 de mii
     korean = words.base == "ko" and gap == " "  # 1억 2천만
     below = 10 if between else 1000 if number.form == "digits" else 100
+    if (joins := _join_fraction(last, number, gap.casefold(), word, words)) is not None:
+        return joins
     if (words.base, last.form) == ("sw", "word") and amount < below and _SWAHILI.search(text, last.start, number.start):
         scale = first - last.total or last.below
         last.amounts = (first + scale * (amount - (not between)),)  # mia nne: 400; elfu 12: 12,000
@@ -391,8 +460,6 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
         last.scale *= amount
     elif korean and last.form == number.form == "numeral" and amount < 10**4 and not first % 10**4:
         last.amounts = (first + amount,)  # 삼만 육천
-    elif between == "分之" and last.form == number.form == "numeral" and amount < first <= 20:  # 百分之 is a percentage
-        last.amounts = (round(amount / first, 4),)
     elif len(gap) > 6 or not {last.form, number.form} <= {"word", "ordinal"}:
         return False
     elif amount == 10 and 0 < ones < 10 and not between and (last.form == "word" or word in words.teens):
@@ -410,6 +477,42 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
         last.amounts, last.form = (last.total + section,), number.form
     last.end, last.last = number.end, number.last
     return True
+
+
+def _join_fraction(last: _Item, number: _Item, gap: str, word: str, words: _Words) -> bool | None:
+    """As `_join`, and whether it did, for fractions: two thirds, 三分之二, three and a half; None for other numbers."""
+    first, amount = last.amounts[0], number.amounts[0]
+    if gap.strip() in _PARTS_OF and last.form == number.form and amount < first <= 20:  # 百分之 is a percentage
+        last.amounts = (round(amount / first, 4),)
+    elif first == 0.5 and last.form == "word" and amount > 2 and words.base in _HALF_FIRST and gap == " ":
+        last.amounts = (amount + 0.5,)  # साढ़े तीन
+    elif number.form != "word" or amount >= 1 or first % 1 or first >= LARGE:
+        return None
+    elif gap in _ADJACENT and 0 < first < (parts := round(1 / amount)) and (parts, words.base) not in _HALVES_BEHIND:
+        last.amounts = (round(first / parts, 4),)
+    elif amount != 0.5 or first < 1 or (unit := _halved(gap, word, words)) is None:
+        return False
+    else:
+        scale = last.below if first == last.total else last.scale
+        last.amounts = tuple(reading + 0.5 * scale for reading in last.amounts)
+        if unit:
+            return True  # two years and a half: the years belong to the number
+    last.end, last.last = number.end, number.last
+    return True
+
+
+def _halved(gap: str, word: str, words: _Words) -> str | None:
+    """The unit between a number and the half that is added to it, or an empty text; None where it is added to none."""
+    match = _AND_A_HALF.fullmatch(gap)
+    if match is None:
+        return None
+    unit, joint, article = match[1] or "", match[2] or word in words.prefixed, match[3]
+    direct = not gap.strip("- ") and (2, words.base) in _HALVES_BEHIND
+    if unit and not _known(words.base, unit, True, False)[1].isalpha():
+        return None
+    if unit and not article and (words.base in _ARTICLES or not (joint or (2, words.base) in _HALVES_BEHIND)):
+        return None
+    return unit if unit or joint or direct or not gap else None
 
 
 def _section(last: _Item, amount: float, between: str, hyphen: bool, prefixed: bool) -> float | None:
@@ -451,7 +554,7 @@ _ALSO_VERBS = ("may", "march", "mar")
 _BESIDE = 3  # words on each side of a number that may belong to it
 _LONGEST_ENDING = 4
 _FIRST_YEAR, _LAST_YEAR = 1000, 2100
-_COUNTED = re.compile(r"[ \u00a0\u202f-]?([^\W\d_]{1,2})")
+_COUNTED = re.compile(r"[ \u00a0\u202f-]?([^\W\d_]{1,4})")
 _PARTED = {symbol: _Item(0, 0, 0, -1, symbol=symbol) for symbol in ",|"}
 
 
@@ -507,7 +610,7 @@ def read_values(text: str, language: str | None) -> tuple[Value, ...]:
     Read in every language: digits of all scripts, decimal and grouping marks of every custom (where a mark may be
     either, both values), numerals of Chinese and Roman ones from II to XXXIX, dates in digits, percentages, decades
     such as `1920s`. In a language of the data also number words, names of months, units, centuries and magnitudes.
-    Left out: marks of lists, citations such as `[1]`, words for one and zero that stand alone.
+    Left out: marks of lists, citations such as `[1]` and `document 2`, words for one and zero that stand alone.
 
     Args:
         text: any text.
@@ -521,6 +624,7 @@ def read_values(text: str, language: str | None) -> tuple[Value, ...]:
         text = _APOSTROPHE.sub("ʼ", text)
     line = _line(text, words)
     marks = {match.start(match.lastindex or 0) for match in _LIST_MARK.finditer(text)}
+    marks |= {match.end() for match in _references().finditer(text)}
     hours = _times_of_day(text, [(item.start, item.end, item.form, item.amounts[0]) for item in line if item.form])
     result: list[Value] = []
     for match in _GRAMMAR.finditer("".join(item.symbol for item in line)):
@@ -601,6 +705,7 @@ _HALF_PAST = re.compile(
     r"(?i)\s(?:heures? et demie?|y media|e mezz[oa]|e meia|și jumătate|και μισή|giờ rưỡi|וחצי)\b|[時时點点]半"
     r"|(?<=half past (?:one|two|six|ten))|(?<=half past (?:four|five|nine))|(?<=half past (?:three|seven|eight))"
 )
+_AT = re.compile(r"(?i)\b(?:las?|às|alle|ora|στις|στη|à) \Z")
 _HALF_TO = re.compile(
     r"(?i)(?<=\bhal[bv]\s)|(?<=\bfél\s)|(?<=\bpuoli\s)|(?<=\bpool\s)|(?<=\bwpół do\s)|(?<=\bпів на\s)"
     r"|(?<=\bhalf\s)(?=\w+\s?uur\b)"
@@ -637,8 +742,11 @@ def _times_of_day(text: str, numbers: Iterable[tuple[int, int, str, float]]) -> 
             late = match[2] is not None or _BEFORE.match(text, start) or _EVENING.match(text, match.end())
             time = (hour % 12 + 12 if late else hour) + minutes / 60
             result |= {match.start(3): time, match.start(last): time}
-        elif 1 <= amount <= 24 and not amount % 1:
-            time = amount + 0.5 * (bool(_HALF_PAST.match(text, end)) - bool(_HALF_TO.match(text, start)))
+        elif 1 <= amount <= 24 and (not amount % 1 or (amount % 1 == 0.5 and form == "word")):
+            half = bool(_HALF_PAST.match(text, end)) - bool(_HALF_TO.match(text, start))
+            if amount % 1 and not half and not _AT.search(text, start - 6, start):
+                continue  # six and a half
+            time = int(amount) + 0.5 * (half or amount % 1 > 0)
             if time < 12 and (_BEFORE.match(text, start) or _AFTER_NOON.match(text, end)):
                 result[start] = time + 12
             elif time % 1 or (form != "digits" and _HOUR.match(text, end)):

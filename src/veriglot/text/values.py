@@ -22,7 +22,7 @@ from veriglot.plugins import packaged
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["LARGE", "PARTS", "Value", "likeliest_amount", "month_names", "read_values"]
+__all__ = ["LARGE", "PARTS", "likeliest_amount", "month_names", "read_values"]
 
 Kind = Literal["number", "ordinal", "percent", "year", "month", "day", "century", "decade"]
 PARTS: tuple[Kind, ...] = ("year", "month", "day")

@@ -274,7 +274,9 @@ def _measure(value: Value, text: str) -> str:
         return value.kind
     amount = value.amounts[0]
     counts = value.kind == "number" and text[value.start].isdigit()
-    return f"number {value.unit or value.counted}" if counts and (amount >= _SMALL or value.unit or amount % 1) else ""
+    return (
+        f"number {value.unit or value.counted[:2]}" if counts and (amount >= _SMALL or value.unit or amount % 1) else ""
+    )
 
 
 class _NearbyValues(NamedTuple):

@@ -1,4 +1,4 @@
-"""Numbers, dates and periods of a text by value, in every script, and whether those of another text support them.
+"""Numbers, dates and periods of a text by value, in every script.
 
 `number_words.json` is made by `tools/build_number_words.py` from the Unicode Common Locale Data Repository;
 `value_words.json` holds what it lacks and was written for Veriglot.
@@ -7,28 +7,25 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections import defaultdict
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
-from itertools import accumulate, combinations, pairwise
-from math import floor, log10, prod
+from functools import cache, lru_cache
+from itertools import accumulate
+from math import log10, prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 from icu4py.messageformat import MessageFormat
 
 from veriglot.plugins import read_package_data
-from veriglot.text.clock import times_of_day
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["COMPUTED", "likeliest_amount", "month_names", "read_values", "support"]
+__all__ = ["LARGE", "PARTS", "likeliest_amount", "month_names", "read_values"]
 
 Kind = Literal["number", "ordinal", "percent", "year", "month", "day", "century", "decade"]
-_Date = tuple[int, int, int]
-_PARTS: tuple[Kind, ...] = ("year", "month", "day")
+PARTS: tuple[Kind, ...] = ("year", "month", "day")
 
 
 class Value(NamedTuple):
@@ -44,7 +41,7 @@ class Value(NamedTuple):
         date: year, month and day of the date that it belongs to, each 0 where not told; None outside of dates.
         rounded: whether the text says that it is rounded, by a word or a scale (`3 million`).
         swapped: the date with day and month exchanged where it may mean either: `05/06/2020` in English.
-        counted: two casefolded letters of the word after it; one that begins with others counts another thing or unit.
+        counted: up to four casefolded letters of the word after it; the first two say what it counts.
         hour: the time of day that it belongs to, in hours: 18 2/3 for 6:40 p.m.; None where no sign tells one.
         scaled: whether a word or sign of magnitude is part of it: `12万`, `twelve thousand`.
     """
@@ -84,6 +81,8 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     calendar: str = ""
     numerals: dict[str, str] = {}
     eras: dict[str, str] = {}
+    references: str = ""  # words before the number of a page or document
+    fractions: dict[str, str] = {}  # patterns, by commas; those of 1/3 may follow a number
 
 
 _ALIKE = str.maketrans("ёЁ", "еЕ")  # most Russian texts have no ё
@@ -119,11 +118,21 @@ class _Words(NamedTuple):
     prefixed: frozenset[str]  # forms with `and` before them, in Arabic and Hebrew
     ambiguous: frozenset[str]  # number words that alone are more often another word
     teens: frozenset[str]  # words for ten that are added to what stands before, not multiplied
+    fractions: re.Pattern[str] | None  # one group for each of `shares`
+    shares: tuple[float, ...]
 
 
 @cache
 def _entries() -> list[dict[str, _Entry]]:
     return [read_package_data(__package__, f"{name}_words.json", dict[str, _Entry]) for name in ("number", "value")]
+
+
+@cache
+def _references() -> re.Pattern[str]:
+    listed = "|".join(_entries()[1][""].references.split())
+    return re.compile(
+        rf"(?i)(?<![^\W\u3040-\ud7af])(?:{listed})\s?(?:n[ro°º]?[.°º]?\s?)?[(\[]?(?=\d)|第(?=\d+(?:[页頁段]|ページ))"
+    )
 
 
 def month_names(base: str) -> list[frozenset[str]]:
@@ -149,7 +158,7 @@ def _forms(base: str, made: _Entry, own: _Entry, eras: Iterable[str]) -> dict[st
             form: ("c" if symbol == "C" and len(form) == 1 else symbol, units.get(form, "")) for form in forms.split()
         }
     known |= {form: ("M", str(month)) for month, forms in enumerate(month_names(base), 1) for form in forms}
-    for same, symbol, unit in zip(own.calendar.split(), "JKL" if base == "vi" else "YOD", _PARTS, strict=False):
+    for same, symbol, unit in zip(own.calendar.split(), "JKL" if base == "vi" else "YOD", PARTS, strict=False):
         known |= dict.fromkeys(same.split(","), (symbol, unit))
     return known | dict.fromkeys([*"%٪％﹪", *filter(None, own.percent.split(","))], ("%", "percent"))
 
@@ -184,10 +193,29 @@ def _words_of(base: str) -> _Words:
     ])  # fmt: skip
     compound = re.compile(f"({any_of(form for form in spelled if len(form) > 2)})")
     splitter, signs = re.compile(f"({pieces})"), frozenset(form[0] for form in numerals)
-    sets = map(frozenset, (filter(re.compile("[وו]").match, prefixed), own.ambiguous.split(), own.teens.split()))
+    conjoined, ambiguous, teens = map(
+        frozenset, (filter(re.compile("[وו]").match, prefixed), own.ambiguous.split(), own.teens.split())
+    )
     openings = re.compile(rf"\d|{any_of({form[:3] for form in (*spelled, *signs)})}")
     parts = re.compile(atoms), compound, signs, eras
-    return _Words(base, own.joins_ordinals, openings, splitter, spelled, forms, numerals, *parts, *sets)
+    groups = "|".join(f"({listed.replace(',', '|')})" for listed in own.fractions.values())
+    fractions = re.compile(rf"(?i)(?<!\w)(?:{groups})(?![\w\u0900-\u0dff])") if groups else None
+    shares = tuple(round(int(share[0]) / int(share[2:]), 4) for share in own.fractions)
+    return _Words(
+        base,
+        own.joins_ordinals,
+        openings,
+        splitter,
+        spelled,
+        forms,
+        numerals,
+        *parts,
+        conjoined,
+        ambiguous,
+        teens,
+        fractions,
+        shares,
+    )
 
 
 # Numbers as they stand, before what is around them is looked at.
@@ -197,10 +225,25 @@ _MARKED = (
     re.compile(r"(\d{1,3}(?:,\d\d)+,\d{3})(?:\.(?P<part>\d+))?"),  # 12,34,567.8 in India
 )
 _POINTED = re.compile("bn|cy|en|he|hi|ja|ko|mr|ne|ta|te|th|ur|yue|zh")  # where points hardly ever part thousands
-_LARGE = 1e15  # amounts from there on are compared as they are, and nothing is computed of them
+LARGE = 1e15  # amounts from there on are compared as they are, and nothing is computed of them
 _MOST_DIGITS = 4000  # of a number; longer ones are told by these
 _SWAHILI = re.compile(r"(?i)\b(?:(?:mia|elfu|milioni)[\s-]|(?:elfu|milioni) (?:kumi|\w+ini) na )\Z")  # `mia nne`: 400
-_AND = re.compile("(?:and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و|lẻ|linh)?")
+_ANDS = "and|y|e|et|og|och|und|en|i|és|și|şi|και|a|da|va|və|ve|na|и|та|і|و|lẻ|linh"
+_AND = re.compile(f"(?:{_ANDS})?")
+_PARTS_OF = ("分之", "分の", "분의")
+_AND_A_HALF = re.compile(  # groups: a unit, what joins, an article
+    rf"[ \u00a0-]?(?:(?!(?:{_ANDS}|с|з|ja|dan) )([^\W\d_]{{2,}}) )?(?:({_ANDS}|с|з|ja|dan) )?"
+    r"(?:(an?|eine[nr]?|een|ett?|en|une?|una|uma?|o) )?"
+)
+_CENTURY = re.compile(" ה(?!שנ)")  # במאה השנים are a hundred years
+_ARTICLES = frozenset({"en", "de", "nl", "sv", "da", "no"})  # where a half after a unit needs one: a year and a half
+_HALVES_BEHIND = {(2, base) for base in ("tr", "az", "id", "ms", "vi")}  # where a half needs no `and`: üç buçuk
+_ADJACENT = ("", " ", "-")
+_HALF_FIRST = frozenset({"hi", "bn", "ur", "mr", "ne"})
+_HALF_BEHIND = re.compile(
+    r"(?:[年周日天]|[个個]月?|小[时時]|[か个ヶケ箇]月|[時週]間|分)半(?![ばあ-んァ-ン])|半(?=[年天日小])"
+    r"|\s?(?:년|개월|시간|달|주|일)\s?반(?![가-힣])"
+)
 _LIST_MARK = re.compile(r"^[ \t]*(?:[*\-•][ \t]*)?\(?(\d{1,3})[.)](?=\s)|\[(\d{1,3})\]", re.MULTILINE)
 _GOES_ON = re.compile(  # 3만 5000명, but 3만 2010년; 1억 5천만, but 1000만 5000만
     r"(?!(?<=만 )[\d,]+[백천]?[만억]|(?<=억 )[\d,]+[백천]?억|(?<=천 )[\d,]+천)"
@@ -310,24 +353,32 @@ def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Word
     result: list[_Item] = []
     base, forms, signs = words.base, words.forms, words.signs
     likely = {piece for piece in {*pieces[1::2]} if words.begins.match(piece.casefold())}
-    for index in (index for index in range(1, len(pieces), 2) if pieces[index] in likely):
+    fractions = _fractions(text, ends, words)
+    for index in (index for index in range(1, len(pieces), 2) if index in fractions or pieces[index] in likely):
         piece, start = pieces[index].casefold(), ends[index - 1]
-        if piece[0].isdecimal():
+        if index in fractions:
+            numbers = fractions[index]
+        elif piece[0].isdecimal():
             numbers = _digits(piece, start, index, base)
         elif (known := _spelled(base, piece)) or (piece[0] in signs and piece not in forms):
             amount, form = known or (_numeral(piece, words), "numeral")
             counted = bool(result) and (result[-1].last, result[-1].form) == (index - 2, "digits")
             symbol = forms.get(piece, "w")[0]  # `1 sept` in French, במאה ה-19 in Hebrew, where במאה מטר is 100 metres
-            named = (counted and symbol == "M") or (symbol == "C" and text.startswith(" ה", ends[index]))
+            named = (counted and symbol == "M") or (symbol == "C" and _CENTURY.match(text, ends[index]))
             if amount is None or named or (form == "roman" and not pieces[index].isupper()):
                 continue
             total = amount if amount >= 1000 else 0.0
             numbers = [_Item(start, ends[index], index, index, form, (amount,), total=total, below=total or 1e15)]
         else:
             continue
+        article = len(result) > 1 and (result[-1].amounts, result[-1].last) == ((1,), index - 2)  # three and a half
+        if numbers and numbers[0].amounts == (0.5,) and article and _join(result[-2], numbers[0], text, words):
+            del result[-1], numbers[0]
         result += [number for number in numbers if not (result and _join(result[-1], number, text, words))]
     result = [number for number in result if not _tells_nothing(text, number, words)]
     for number in result:
+        if number.amounts[0] < _FIRST_YEAR and not number.amounts[0] % 1 and _HALF_BEHIND.match(text, number.end):
+            number.amounts = (number.amounts[0] + 0.5,)
         amount = number.amounts[0]
         plain = number.scale == 1 and len(number.amounts) == 1 and amount % 1 == 0
         if number.symbol in ("", "y") and number.form == "digits" and plain:
@@ -337,6 +388,18 @@ def _numbers(text: str, pieces: Sequence[str], ends: Sequence[int], words: _Word
         amount = number.amounts[0]
         calendar = "d" if 1 <= amount <= 31 else "y" if 100 <= amount <= 2700 else "n"
         number.symbol = number.symbol or ("R" if number.form == "roman" else calendar if plain else "n")
+    return result
+
+
+def _fractions(text: str, ends: Sequence[int], words: _Words) -> dict[int, list[_Item]]:
+    """The fractions of a text by their first pieces; other pieces of theirs have none."""
+    result: dict[int, list[_Item]] = {}
+    for match in words.fractions.finditer(text) if words.fractions else ():
+        first, last = bisect_right(ends, match.start()), bisect_left(ends, match.end())
+        if first % 2 and last % 2:
+            result |= {index: [] for index in range(first, last + 1)}
+            amounts = (words.shares[(match.lastindex or 1) - 1],)
+            result[first] = [_Item(*match.span(), first, last, "word", amounts)]
     return result
 
 
@@ -365,9 +428,9 @@ def _tells_nothing(text: str, number: _Item, words: _Words) -> bool:
         around = text[number.start - 1 : number.start], text[number.end : number.end + 1]
         counts = around[0] == "第" or _COUNTERS.match(text, number.end) or not any(map(str.isalpha, around))
         return number.amounts[0] > 999 or not counts
-    single = len(word) == 1 and not _COUNTERS.match(text, number.end)
+    single, whole = len(word) == 1 and not _COUNTERS.match(text, number.end), not number.amounts[0] % 1
     common = single or number.amounts[0] == 1 or (number.amounts[0] in (1e6, 1e9, 1e12) and word in words.spelled)
-    unclear = word in words.ambiguous or (common and number.form == "word")
+    unclear = whole and (word in words.ambiguous or (common and number.form == "word"))
     return unclear or bool(_WEEKDAY.search(text, number.start - 12, number.start))
 
 
@@ -378,16 +441,18 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
     between = gap.strip(" \u00a0-‐‑").casefold().removeprefix("de" * (first >= 20 and amount >= 1000))  # 20 de mii
     korean = words.base == "ko" and gap == " "  # 1억 2천만
     below = 10 if between else 1000 if number.form == "digits" else 100
+    if (joins := _join_fraction(last, number, gap.casefold(), word, words)) is not None:
+        return joins
     if (words.base, last.form) == ("sw", "word") and amount < below and _SWAHILI.search(text, last.start, number.start):
         scale = first - last.total or last.below
         last.amounts = (first + scale * (amount - (not between)),)  # mia nne: 400; elfu 12: 12,000
         last.total = last.amounts[0] if scale > 100 else last.total
     elif number.form == "digits":
-        if (gap and not (korean and _GOES_ON.match(text, number.start))) or amount >= last.scale or first >= _LARGE:
+        if (gap and not (korean and _GOES_ON.match(text, number.start))) or amount >= last.scale or first >= LARGE:
             return False
         last.total, last.amounts = first, (first + amount,)  # 3億2000万
     elif last.form == "digits":
-        large = max(last.amounts) >= _LARGE or amount < 100 + word.startswith("cent")  # 50 cents
+        large = max(last.amounts) >= LARGE or amount < 100 + word.startswith("cent")  # 50 cents
         if number.form == "ordinal" or between not in ("", "de", ".") or large or log10(amount) % 1:
             return False
         scaled = tuple(round(last.total + (reading - last.total) * amount, 6) for reading in last.amounts)
@@ -395,8 +460,6 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
         last.scale *= amount
     elif korean and last.form == number.form == "numeral" and amount < 10**4 and not first % 10**4:
         last.amounts = (first + amount,)  # 삼만 육천
-    elif between == "分之" and last.form == number.form == "numeral" and amount < first <= 20:  # 百分之 is a percentage
-        last.amounts = (round(amount / first, 4),)
     elif len(gap) > 6 or not {last.form, number.form} <= {"word", "ordinal"}:
         return False
     elif amount == 10 and 0 < ones < 10 and not between and (last.form == "word" or word in words.teens):
@@ -414,6 +477,42 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
         last.amounts, last.form = (last.total + section,), number.form
     last.end, last.last = number.end, number.last
     return True
+
+
+def _join_fraction(last: _Item, number: _Item, gap: str, word: str, words: _Words) -> bool | None:
+    """As `_join`, and whether it did, for fractions: two thirds, 三分之二, three and a half; None for other numbers."""
+    first, amount = last.amounts[0], number.amounts[0]
+    if gap.strip() in _PARTS_OF and last.form == number.form and amount < first <= 20:  # 百分之 is a percentage
+        last.amounts = (round(amount / first, 4),)
+    elif first == 0.5 and last.form == "word" and amount > 2 and words.base in _HALF_FIRST and gap == " ":
+        last.amounts = (amount + 0.5,)  # साढ़े तीन
+    elif number.form != "word" or amount >= 1 or first % 1 or first >= LARGE:
+        return None
+    elif gap in _ADJACENT and 0 < first < (parts := round(1 / amount)) and (parts, words.base) not in _HALVES_BEHIND:
+        last.amounts = (round(first / parts, 4),)
+    elif amount != 0.5 or first < 1 or (unit := _halved(gap, word, words)) is None:
+        return False
+    else:
+        scale = last.below if first == last.total else last.scale
+        last.amounts = tuple(reading + 0.5 * scale for reading in last.amounts)
+        if unit:
+            return True  # two years and a half: the years belong to the number
+    last.end, last.last = number.end, number.last
+    return True
+
+
+def _halved(gap: str, word: str, words: _Words) -> str | None:
+    """The unit between a number and the half that is added to it, or an empty text; None where it is added to none."""
+    match = _AND_A_HALF.fullmatch(gap)
+    if match is None:
+        return None
+    unit, joint, article = match[1] or "", match[2] or word in words.prefixed, match[3]
+    direct = not gap.strip("- ") and (2, words.base) in _HALVES_BEHIND
+    if unit and not _known(words.base, unit, True, False)[1].isalpha():
+        return None
+    if unit and not article and (words.base in _ARTICLES or not (joint or (2, words.base) in _HALVES_BEHIND)):
+        return None
+    return unit if unit or joint or direct or not gap else None
 
 
 def _section(last: _Item, amount: float, between: str, hyphen: bool, prefixed: bool) -> float | None:
@@ -455,7 +554,7 @@ _ALSO_VERBS = ("may", "march", "mar")
 _BESIDE = 3  # words on each side of a number that may belong to it
 _LONGEST_ENDING = 4
 _FIRST_YEAR, _LAST_YEAR = 1000, 2100
-_COUNTED = re.compile(r"[ \u00a0\u202f-]?([^\W\d_]{1,2})")
+_COUNTED = re.compile(r"[ \u00a0\u202f-]?([^\W\d_]{1,4})")
 _PARTED = {symbol: _Item(0, 0, 0, -1, symbol=symbol) for symbol in ",|"}
 
 
@@ -511,7 +610,7 @@ def read_values(text: str, language: str | None) -> tuple[Value, ...]:
     Read in every language: digits of all scripts, decimal and grouping marks of every custom (where a mark may be
     either, both values), numerals of Chinese and Roman ones from II to XXXIX, dates in digits, percentages, decades
     such as `1920s`. In a language of the data also number words, names of months, units, centuries and magnitudes.
-    Left out: marks of lists, citations such as `[1]`, words for one and zero that stand alone.
+    Left out: marks of lists, citations such as `[1]` and `document 2`, words for one and zero that stand alone.
 
     Args:
         text: any text.
@@ -525,7 +624,8 @@ def read_values(text: str, language: str | None) -> tuple[Value, ...]:
         text = _APOSTROPHE.sub("ʼ", text)
     line = _line(text, words)
     marks = {match.start(match.lastindex or 0) for match in _LIST_MARK.finditer(text)}
-    hours = times_of_day(text, [(item.start, item.end, item.form, item.amounts[0]) for item in line if item.form])
+    marks |= {match.end() for match in _references().finditer(text)}
+    hours = _times_of_day(text, [(item.start, item.end, item.form, item.amounts[0]) for item in line if item.form])
     result: list[Value] = []
     for match in _GRAMMAR.finditer("".join(item.symbol for item in line)):
         items = line[match.start() : match.end()]
@@ -588,212 +688,67 @@ def _plain(text: str, line: Sequence[_Item], index: int, hours: Mapping[int, flo
     return Value(number.start, number.end, kind, number.amounts, unit, date, rounded, None, word, hour, scaled)
 
 
-# Whether the values of one text support those of another.
-COMPUTED = 2  # verdict on a value that can be computed from others
-_FACTORS = read_package_data(__package__, "units.toml", dict[str, tuple[str, int | float]])
-_EXACT = ("year", "month", "day", "ordinal", "century", "decade")  # never rounded
-_NEAR = 0.02  # of a converted value
-_COMMON = 2  # numbers up to here are too common to tell
-_LONG = 200  # years that nothing lasts
-_LASTING = {"year": (0,), "age": (0, 1)}  # units of time, and what may be added: the birthday is still to come
-_TIMES = ("倍", "배")  # what says that a number is a ratio
-_TELLING = 2  # digits that a number with its decimal point moved must have to be known again
-_FEW = 12  # numbers of the evidence that are added and subtracted
+# Times of day.
+_CLOCK = re.compile(  # groups: `kl.` before it; sign of p.m.; hour; minutes
+    r"(?i)(?<![\d.,:/])((?<=\bkl )|(?<=\bkl\. )|(?<=\bklo )|(?<=kello )|(?<=klockan )|(?<=klokken )|(?<=pukul )"
+    r"|(?<=\bjam )|(?<=\bla ora )|(?<=\balle ore )|(?<=\bgodz\. )|(?<=godzinie ))?"
+    r"((?<=[午下오][後午후])|(?<=[午下오][後午후] )|(?=[\d:.]{1,5}\s?p(?:m\b|\.\s?m\b)))?"
+    r"([01\u0660\u0661\u06f0\u06f1\u0966\u0967\u09e6\u09e7]?\d"
+    r"|[2\u0662\u06f2\u0968\u09e8][0-4\u0660-\u0664\u06f0-\u06f4\u0966-\u096a\u09e6-\u09ea])"
+    r"(?::([0-5\u0660-\u0665\u06f0-\u06f5\u0966-\u096b\u09e6-\u09eb]\d)(?![\d:/]|[.,]\d)"
+    r"|\.([0-5]\d)(?(1)(?!\d)|(?=\s?(?:u[hu]r\b|น\.|[ap](?:m\b|\.\s?m\b))))"
+    r"|\s?(?:h|u[hu]r|giờ|óra|টা|बजे|بجے)\s?([0-5\u0660-\u0665\u06f0-\u06f5\u0966-\u096b\u09e6-\u09eb]\d)(?!\w)"
+    r"|\s?[時时点點시]\s?(?:([0-5]?\d)\s?[分분]|([半반]))"
+    r"|\s?(?:u[hu]r\b|[時时시](?![間间간]))|(?(2)\s?[点點]|(?!))|(?=\s?[ap](?:m\b|\.\s?m\b)))"
+)
+_HALF_PAST = re.compile(
+    r"(?i)\s(?:heures? et demie?|y media|e mezz[oa]|e meia|și jumătate|και μισή|giờ rưỡi|וחצי)\b|[時时點点]半"
+    r"|(?<=half past (?:one|two|six|ten))|(?<=half past (?:four|five|nine))|(?<=half past (?:three|seven|eight))"
+)
+_AT = re.compile(r"(?i)\b(?:las?|às|alle|ora|στις|στη|à) \Z")
+_HALF_TO = re.compile(
+    r"(?i)(?<=\bhal[bv]\s)|(?<=\bfél\s)|(?<=\bpuoli\s)|(?<=\bpool\s)|(?<=\bwpół do\s)|(?<=\bпів на\s)"
+    r"|(?<=\bhalf\s)(?=\w+\s?uur\b)"
+)
+_AFTER_NOON = re.compile(
+    r"(?i)[\w\s]{0,14}\s(?:de la (?:tarde|noche)|da (?:tarde|noite)|del pomeriggio|de l'après-midi|du soir|nachmittags"
+    r"|abends|in the (?:afternoon|evening)|po południu|wieczorem|odpoledne|giờ (?:chiều|tối)|час\w* (?:дня|вечера))\b"
+)
+_EVENING = re.compile(
+    r"(?i)(?:\s?(?:uhr|uur|h|horas?|heures?|ore|óra|phút|годин\w*|час\w*))?\s(?:de la (?:tarde|noche)"
+    r"|da (?:tarde|noite)|d(?:el pomeriggio|i sera)|de l'après-midi|du soir|nachmittags|abends"
+    r"|in the (?:afternoon|evening)|po południu|wieczorem|odpoledne|večer|seara|chiều"
+    r"|tối(?! (?:đa|thiểu|ưu))|вечора|вечера|בערב|مساءً?|μ\.?\s?μ|το (?:απόγευμα|βράδυ))\b"
+)
+_BEFORE = re.compile(
+    r"(?<=[午下오][後午후])|(?<=晚上)|(?:(?<=সন্ধ্যা )|(?<=বিকেল )|(?<=மாலை )|(?<=délután )|(?<=شام )|(?<=शाम ))"
+    r"(?=\w+(?:\s?(?:बजे|بجے|টা|மணி|óra(?:kor)?\b)|-?kor\b|:))"
+)
+_HOUR = re.compile(r"[時时](?![間间])|[点點]")
 
 
-def support(response_values: Sequence[Value], evidence_values: Sequence[Value]) -> list[int]:
-    """For each value of a response, whether the values of its evidence support it.
+def _times_of_day(text: str, numbers: Iterable[tuple[int, int, str, float]]) -> dict[int, float]:
+    """Times of day in hours, keyed by the start offsets of their hours and minutes: 18 2/3 for 6:40 p.m.
 
-    Returns:
-        One of these for each: 1 where the same value stands in the evidence in some form (also a year within a date, or
-        a rounded number); `COMPUTED` where it is a value of the evidence in another unit, the same time of day, the
-        years between two of its years, the difference of two numbers that follow each other, or a ratio ("4倍"); 0
-        where it may be computed in other ways (a sum, the rest of a percentage) or is too small to tell; -1 where it is
-        absent, as is a part of a date that contradicts the date of the evidence that shares most with it.
+    Args:
+        text: any text.
+        numbers: numbers of the text: start, end, form (`digits` or another way of writing) and amount.
     """
-    evidence = _Evidence(evidence_values)
-    verdicts = {key: evidence.support(value) for key, value in {value[2:]: value for value in response_values}.items()}
-    return [verdicts[value[2:]] for value in response_values]
-
-
-def _masked(date: _Date, count: int) -> Iterator[_Date]:
-    """The date with all but `count` of the parts that it tells set to 0, for each choice of them."""
-    for parts in combinations([part for part in range(3) if date[part]], count):
-        yield tuple(amount * (part in parts) for part, amount in enumerate(date))  # type: ignore[misc]
-
-
-class _Evidence:
-    def __init__(self, values: Sequence[Value]) -> None:
-        self.values = values
-        self.amounts = {amount for value in values if value.kind != "month" for amount in value.amounts}
-        self._likeliest = {value.amounts[0] for value in values if value.kind != "month"}
-        self.dates = {date for value in values for date in (value.date, value.swapped) if date}
-        self._hours = {value.hour for value in values} - {None}
-        self.years = {year for year, _, _ in self.dates if year}
-        self.lasting = {value.amounts[0] for value in values if value.unit in _LASTING and value.amounts[0] < _LONG}
-        self._rounded_to = cache(self._at_places)
-
-    def support(self, value: Value) -> int:
-        """1, 0 or -1 as in `support`."""
-        amount = value.amounts[0]
-        if value.date is not None and (value.kind == "month" or sum(map(bool, value.date)) > 1):
-            part = _PARTS.index(value.kind)
-            other = part and 3 - part  # what is the month in one order is the day in the other
-            swapped = value.swapped is not None and self._has_part(value.swapped, other)
-            return 1 if swapped or self._has_part(value.date, part) else -1
-        if value.kind in ("century", "decade"):
-            return 1 if self._has_period(*_years_of(value)) else -1
-        of_day = value.hour in self._hours and amount not in self._likeliest
-        if of_day or (value.unit in _LASTING and self._differs(value)):
-            return COMPUTED
-        if amount in self._likeliest or (amount > 12 and amount in self._hours):
-            return 1
-        if amount < _LARGE and (self._converts(value) or self._shifts(value) or self._differs(value)):
-            return COMPUTED
-        if not self.amounts.isdisjoint(value.amounts) or (value.kind not in _EXACT and self._rounds(value)):
-            return 1
-        return 0 if amount <= _COMMON or (amount < _LARGE and self._computes(value)) else -1
-
-    @cached_property
-    def _sharing(self) -> dict[_Date, tuple[set[int], ...]]:
-        """Years, months and days of the dates that share the parts of a date that are not 0."""
-        sharing: dict[_Date, tuple[set[int], ...]] = defaultdict(lambda: (set(), set(), set()))
-        for date in self.dates:
-            for masked in (masked for count in (1, 2, 3) for masked in _masked(date, count)):
-                for amounts, amount in zip(sharing[masked], date, strict=True):
-                    amounts.add(amount)
-        return sharing
-
-    def _has_part(self, date: _Date, part: int) -> bool:
-        """Whether the dates that share most with a date have one of its parts, or else the evidence."""
-        best, most = set[int](), 4
-        while most and not best:
-            most -= 1
-            shared = [masked for masked in _masked(date, most) if masked in self._sharing]
-            best = {amount for masked in shared for amount in self._sharing[masked][part]}
-        by_itself = (part != 1 and not any(best)) or (part == 0 and most < 2)
-        return date[part] in best or (by_itself and date[part] in self.amounts)
-
-    def _has_period(self, first: int, last: int) -> bool:
-        periods = (_years_of(other) for other in self.values if other.kind in ("century", "decade"))
-        within = any(first - 1 <= start and end <= last + 1 for start, end in periods)
-        return within or any(first <= year <= last for year in self.years)
-
-    @cached_property
-    def _to_round(self) -> set[float]:
-        others = {amount for other in self.values if other.kind not in _EXACT for amount in other.amounts}
-        return {amount for amount in others if 3 <= amount < _LARGE}
-
-    def _rounds(self, value: Value) -> bool:
-        """Whether it is a number of the evidence rounded or cut to fewer digits, at least two unless it says so."""
-        for amount in value.amounts:
-            if 3 <= amount < _LARGE:
-                shown = len(_digits_of(amount))
-                tells = value.rounded and amount == value.amounts[0]
-                if shown + tells >= 2 and amount in self._rounded_to(len(str(int(amount))) - shown):
-                    return True
-        return False
-
-    def _at_places(self, places: int) -> set[float]:
-        step, ways = 10.0**places, (round, floor)
-        return {round(way(exact / step) * step, 6) for exact in self._to_round for way in ways}
-
-    @cached_property
-    def _alike(self) -> Mapping[object, set[float]]:
-        alike = defaultdict[object, set[float]](set)  # by kind and unit, or the time of day, which is added to nothing
-        for value in self.values:
-            alike[value.kind, value.unit or value.hour].add(value.amounts[0])
-        return alike
-
-    def _computes(self, value: Value) -> bool:
-        """Whether the value is the sum or difference of two others that it can be computed from."""
-        amount = value.amounts[0]
-        alike = self._alike.get((value.kind, value.unit or value.hour), set())
-        if value.kind == "percent":
-            alike = {100.0 - amount} & alike | {100.0}
-        elif value.kind == "year" or (value.unit in _LASTING and amount < _LONG):
-            alike = self.lasting | self.years
-        elif amount < 10 or len(alike) > _FEW or value.kind != "number":
-            return {amount - 0.5, 0.5} <= self.amounts  # four and a half
-        else:
-            alike = {other for other in alike if 0.1 * amount <= other <= 10 * amount}
-        sums = [amount + later for later in _LASTING.get(value.unit, (0,))]
-        return any(other + total in alike or total - other in alike for other in alike for total in sums)
-
-    def _differs(self, value: Value) -> bool:
-        """Whether the value is the time between two years, the difference of neighbours, or a ratio."""
-        amount = value.amounts[0]
-        if value.unit in _LASTING and amount < _LONG:
-            return any(year + amount + later in self.years for year in self.years for later in _LASTING[value.unit])
-        if value.kind != "number":
-            return False
-        if value.counted[:1] in _TIMES:
-            return any(other * amount in self.amounts for other in self.amounts if other)
-        thing = None if amount >= 10 else _thing(value)  # small ones must be of the same
-        return not self._differences.get(thing, set()).isdisjoint(value.amounts)
-
-    @cached_property
-    def _differences(self) -> dict[str | None, set[float]]:
-        """Of neighbours in one unit, by what the first is a number of; under None all."""
-        plain = [value for value in self.values if value.kind == "number" and value.amounts[0] < _LARGE]
-        differences = defaultdict[str | None, set[float]](set)
-        for first, second in pairwise(plain):
-            if first.unit == second.unit:
-                for key in {None, _thing(first) if _thing(first) == _thing(second) else None}:
-                    differences[key].add(abs(first.amounts[0] - second.amounts[0]))
-        return differences
-
-    def _shifts(self, value: Value) -> bool:
-        """Whether it is a value of the evidence in another unit: its decimal point moved."""
-        amount, digits = value.amounts[0], _digits_of(value.amounts[0])
-        counts = value.kind == "number" and value.counted and len(digits) >= _TELLING
-        for other in self._by_digits[digits] if counts else ():
-            near = 0.05 < amount / other.amounts[0] < 20 and other.unit == value.unit  # 12万 are not 12,000 people
-            if other.counted != value.counted and not (near and (other.scaled or value.scaled)):
-                return True
-        return False
-
-    @cached_property
-    def _by_digits(self) -> Mapping[str, list[Value]]:
-        result = defaultdict[str, list[Value]](list)  # numbers with these digits
-        for value in self.values:
-            if value.kind == "number" and value.counted and value.amounts[0] < _LARGE:
-                result[_digits_of(value.amounts[0])].append(value)
-        return result
-
-    @cached_property
-    def _measures(self) -> dict[str, list[float]]:
-        """Amounts by unit, in order."""
-        measures: dict[str, set[float]] = defaultdict(set)
-        for value in self.values:
-            if value.unit in _FACTORS and value.amounts[0] < _LARGE:
-                measures[value.unit].add(value.amounts[0])
-        return {unit: sorted(amounts) for unit, amounts in measures.items()}
-
-    def _converts(self, value: Value) -> bool:
-        dimension, factor = _FACTORS.get(value.unit, ("", 1))
-        size = value.amounts[0] * factor
-        for unit, amounts in self._measures.items():
-            other, scale = _FACTORS[unit]
-            if unit != value.unit and other == dimension:
-                at = bisect_left(amounts, size / scale)  # the nearest below and above
-                if any(abs(amount * scale - size) <= _NEAR * size for amount in amounts[max(0, at - 1) : at + 1]):
-                    return True
-        return False
-
-
-def _thing(value: Value) -> str | None:
-    """What a value is a number of, as far as it tells; particles follow counters of one character."""
-    return value.unit or (value.counted[:1] if value.counted > "\u3000" else value.counted) or None
-
-
-def _digits_of(amount: float) -> str:
-    """The digits of a number without the zeros around them."""
-    return f"{amount:.11e}".split("e")[0].replace(".", "").rstrip("0")
-
-
-def _years_of(value: Value) -> tuple[int, int]:
-    first = int(value.amounts[0])
-    if value.kind == "century":
-        return 100 * first - 99, 100 * first
-    return first, first + (99 if first % 100 == 0 else 9)
+    result: dict[int, float] = {}
+    for start, end, form, amount in numbers:
+        if form == "digits" and (match := _CLOCK.match(text, start)):
+            hour, last = int(match[3]), match.lastindex or 0
+            minutes = 30 if last == 8 else int(match[last]) * (last > 3)
+            late = match[2] is not None or _BEFORE.match(text, start) or _EVENING.match(text, match.end())
+            time = (hour % 12 + 12 if late else hour) + minutes / 60
+            result |= {match.start(3): time, match.start(last): time}
+        elif 1 <= amount <= 24 and (not amount % 1 or (amount % 1 == 0.5 and form == "word")):
+            half = bool(_HALF_PAST.match(text, end)) - bool(_HALF_TO.match(text, start))
+            if amount % 1 and not half and not _AT.search(text, start - 6, start):
+                continue  # six and a half
+            time = int(amount) + 0.5 * (half or amount % 1 > 0)
+            if time < 12 and (_BEFORE.match(text, start) or _AFTER_NOON.match(text, end)):
+                result[start] = time + 12
+            elif time % 1 or (form != "digits" and _HOUR.match(text, end)):
+                result[start] = time
+    return result

@@ -22,7 +22,7 @@ from veriglot.detectors.grounding.features import extract_features
 from veriglot.records import Evidence, Sample, Status
 from veriglot.testing import ordinary_samples
 from veriglot.text.segmentation import word_bounds
-from veriglot.text.values import COMPUTED
+from veriglot.text.support import COMPUTED
 
 if TYPE_CHECKING:
     from veriglot.detectors.grounding.document import Lexicon

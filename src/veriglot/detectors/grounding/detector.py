@@ -40,7 +40,8 @@ from veriglot.records.languages import base_tag
 from veriglot.records.settings import Record
 from veriglot.signatures import digest, file_sha256, signature
 from veriglot.text.segmentation import sentences
-from veriglot.text.values import COMPUTED, read_values, support
+from veriglot.text.support import COMPUTED, support
+from veriglot.text.values import read_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -134,8 +135,9 @@ def pool(values: Numbers, sentence: Int64s, how: Literal["mean", "max"]) -> Numb
     return highest[sentence]
 
 
-# Raise it when the code below, the tables of `judging.phrases` or `text.values`, or `resolve_language` change.
-JUDGING_VERSION = 16
+# Raise it when the code below, the tables of `judging.phrases`, `text.values`, `text.support` or the language of a text
+# (`resolve_language`) change.
+JUDGING_VERSION = 17
 # Least confidence of numbers that the evidence lacks: so many of them were wrong in held-out rows (of contradicted
 # words, 0.92).
 _LACKED_NUMBER = 0.86
@@ -442,7 +444,7 @@ class RawPrediction:
         types: the span types, in the order of the logits.
         harmless: words that claim nothing, such as markup, shape (n,).
         verbatim: words of sentences that the evidence contains verbatim, shape (n,).
-        numbers: result of `text.values.support` for words of numbers and dates, else 0, shape (n,).
+        numbers: result of `text.support.support` for words of numbers and dates, else 0, shape (n,).
         contradicted: see `contradicted_words`, shape (n,).
         evidence: the sentences of the evidence.
         response_logit: logit that anything in the response is unsupported; None if the detector has none.

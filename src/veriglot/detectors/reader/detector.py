@@ -37,7 +37,8 @@ from veriglot.records import Sample, Task
 from veriglot.records.settings import Record
 from veriglot.signatures import digest, file_sha256, signature
 from veriglot.text.segmentation import sentences
-from veriglot.text.values import COMPUTED, likeliest_amount, read_values
+from veriglot.text.support import COMPUTED
+from veriglot.text.values import likeliest_amount, read_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

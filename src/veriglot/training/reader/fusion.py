@@ -27,7 +27,7 @@ from veriglot.detectors.reader.detector import (
 )
 from veriglot.judging.base import ResolvedLanguage
 from veriglot.records import Evidence, Sample, Task
-from veriglot.text.values import COMPUTED
+from veriglot.text.support import COMPUTED
 from veriglot.training.calibration import fit_logistic, fit_platt_by_script
 from veriglot.training.grounding.examples import Example, Labels, labels_of, script_of_tag
 

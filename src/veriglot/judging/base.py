@@ -232,10 +232,10 @@ def evidence_language(sample: Sample, language: str) -> tuple[str, str | None]:
     if not votes:
         return language, None
     tag, count = Counter(vote.tag for vote in votes).most_common(1)[0]
-    ours, other, response = base_tag(language), base_tag(tag), identify(sample.response)
+    ours, other = base_tag(language), base_tag(tag)
     if other == ours:
         return (tag if count == len(votes) else language), None
-    script = _mixed_script(sample.response)
+    response, script = identify(sample.response), _mixed_script(sample.response)
     other_script = script is not None and all(vote.script != script for vote in votes) and script != "Hang"
     related = any({ours, other} <= languages for languages in _RELATED) and not other_script
     sure = _SURE_IN_SCRIPT if other_script else _SURE_OF_RELATED if related else _SURE

@@ -36,7 +36,7 @@ _SPARE_BITS = 5  # a bitmap at most 1/32 full: chance hits stay rare
 def contains(table: UInt64s, asked: UInt64s) -> Bools:
     """Whether each asked hash is in `table`, through a bitmap: linear time, and a chance hit in 32 at most.
 
-    For features that average over many stretches, where a rare chance hit is harmless; `count` is exact.
+    For features that average over many stretches, where a rare chance hit is harmless; `slots` is exact.
     """
     if not len(table):
         return np.zeros(len(asked), bool)
@@ -136,16 +136,18 @@ def numbers_shared(response: Document, *others: Document) -> list[Float32s]:
     return shared
 
 
-def count(table: UInt64s, asked: UInt64s) -> Int64s:
-    """How often each asked hash occurs in `table` (in any order); shape of `asked`."""
-    known, counts = np.unique(table, return_counts=True)
-    places = slots(known, asked)
-    return np.where(places >= 0, np.append(counts, 0)[places], 0)
-
-
 def occurrences(response: Document, other: Document) -> tuple[Int64s, Int64s]:
     """How often each word of the response, and each stem, occurs in the other text."""
-    return count(other.word, response.word), count(other.stem, response.stem)
+    return (
+        _counts(other.distinct.hashes, other.distinct.counts, response.word),
+        _counts(*np.unique(other.stem, return_counts=True), response.stem),
+    )
+
+
+def _counts(known: UInt64s, counts: Int64s, asked: UInt64s) -> Int64s:
+    """The count of each asked hash, 0 if it is not known; `known` is sorted."""
+    places = slots(known, asked)
+    return np.where(places >= 0, np.append(counts, 0)[places], 0)
 
 
 # Features of a word in its surroundings: does one place in the evidence hold the word *and* what stands around it?

@@ -673,6 +673,9 @@ def test_every_turn_and_every_annotator_of_a_row_counts(tmp_path: Path) -> None:
     (sample,) = veriglot.read(tmp_path / "b.jsonl")
     labels = {layer.annotator: (layer.spans and layer.spans[0].start, layer.ratings) for layer in sample.annotations}
     assert labels == {"u": (17, {"unsupported": 1}), "v": (None, {"unsupported": 0})}
+    as_lines(tmp_path / "c.jsonl", [{**RAG, "label.responses": None, "label.responses.users": None}])
+    (sample,) = veriglot.read(tmp_path / "c.jsonl")  # nobody labelled it
+    assert not sample.annotations
 
 
 def test_names_are_compared_once_however_many_rows_cannot_be_read(tmp_path: Path) -> None:

@@ -620,7 +620,7 @@ def _message(value: Any) -> Any:
         return value
     whole = {**value, **next((value[key] for key in ("data", "kwargs") if isinstance(value.get(key), Mapping)), {})}
     role, content = whole.get("type", whole.get("from")), whole.get("content", whole.get("value"))
-    return value if content is None or role not in chain(*_ROLES.values()) else {"role": role, "content": content}
+    return value if content is None or str(role) not in chain(*_ROLES.values()) else {"role": role, "content": content}
 
 
 def messages_of(value: Any, part: str) -> list[Mapping[str, Any]] | None:

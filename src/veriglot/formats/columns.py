@@ -101,7 +101,7 @@ _CHOICES = (*_TEXTS, "start", "end")  # the first known name counts; of others o
 _LETTER, _NO_WORD = re.compile(r"[^\W\d_]"), re.compile(r"[\d/\\_@]|\w[.:]\w")
 _ASKS = re.compile(r"[?\uff1f\u061f\u055e]\s*\Z")  # with full-width, Arabic and Armenian question marks
 # As spreadsheets of any language write them: #NAME?, #NAZWA?, #¡REF!, #DIV/0!, #Н/Д.
-_SHEET_ERROR = re.compile(r"#[¡¿]?[^\W\d]+(?:/0)?[!?]|#[^\W\d]/[^\W\d]!?|#NV|#YOK|Err:\d{3}")
+_SHEET_ERROR = re.compile(r"#[¡¿]?[^\W\da-z]+(?:/0)?[!?]|#[^\W\da-z]/[^\W\da-z]!?|#NV|#YOK|Err:\d{3}")
 _WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")  # Thai to Chinese
 
 
@@ -479,7 +479,7 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
     flat = _flat(row, chain(*plan.parts.values()))
     parts = {part: columns[0] for part, columns in plan.parts.items()}
     response = cell_text(flat[parts["response"]], "response")
-    broken = _is_sheet_error(response or "")
+    broken = _SHEET_ERROR.fullmatch(response or "")
     if (
         response is None or broken or ("_input_hash" in flat and response in {"accept", "reject", "ignore"})
     ):  # Prodigy's
@@ -530,10 +530,6 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
     return msgspec.structs.replace(sample, annotations=(*sample.annotations, *layers))
 
 
-def _is_sheet_error(text: str) -> bool:
-    return bool(_SHEET_ERROR.fullmatch(text)) and text.replace("Err", "E").isupper()
-
-
 def _evidence(plan: _Plan, flat: Mapping[str, Any]) -> list[dict[str, Any]]:
     response = plan.parts["response"][0]
     values = {column: plain_value(flat.get(column)) for column in plan.parts.get("evidence", ())}
@@ -544,7 +540,7 @@ def _evidence(plan: _Plan, flat: Mapping[str, Any]) -> list[dict[str, Any]]:
         passage
         for column, value in values.items()
         for passage in (_passages if _name(column) != "messages" and column != response else _of_tools)(value)
-        if (text := str(passage["text"]).strip()).lower() not in EMPTY and not _is_sheet_error(text)
+        if (text := str(passage["text"]).strip()).lower() not in EMPTY and not _SHEET_ERROR.fullmatch(text)
     ]
     ids = [passage.get("id") for passage in passages]
     if len(set(ids)) < len(ids):  # two chunks of one document; then the ids are p0, p1 ...
@@ -562,7 +558,7 @@ def _rows_in(row: Any) -> Iterator[Any]:
             yield from ({**row, key: None, **item} for item in items)
             return
     questions = dict(row["responses"]) if isinstance(row.get("responses"), Mapping) else {}
-    for key in (key for key in row if f"{key}.users" in row):  # flat rows of Argilla
+    for key in (key for key in row if row[key] and row.get(f"{key}.users")):  # flat rows of Argilla
         columns = (row[key], row[f"{key}.users"], row.get(f"{key}.status") or repeat("submitted"))
         questions[key.removesuffix(".responses")] = [
             {"value": value, "user_id": user, "status": status} for value, user, status in zip(*columns, strict=False)

@@ -439,7 +439,7 @@ CASES = (
                                    ("ragtruth", "jsonl"), ("lettucedetect", "json"))
             ),
             "veriglot convert samples.label-studio.json --format label-studio -o back.jsonl",
-            "veriglot convert {examples}/study/labelled.jsonl --summary --json > report.json",
+            "veriglot convert {examples}/study/labelled.jsonl -o labelled.jsonl --json > report.json",
         ),
         ("samples.*", "back.jsonl"),
     ),

@@ -10,7 +10,7 @@ import pytest
 
 from datasets import Dataset
 from veriglot.errors import UsageError
-from veriglot.integrations import detect_batch, register_pandas
+from veriglot.integrations import detect_batch
 
 rows = [
     {"answer": "It was opened in 1879.", "contexts": ["It was opened in 1879.", "It is old."]},
@@ -33,13 +33,10 @@ backwards = Dataset.from_list(rows[::-1]).map(detect_batch, batched=True, batch_
 assert backwards["veriglot_verdict"][:] == verdicts[::-1]
 print(dataset.to_pandas().drop(columns="contexts"))
 
-register_pandas()
-register_pandas()
 frame = pandas.DataFrame(rows, index=["a", "b", "c", "d"])
-marked = frame.join(frame.veriglot.detect(**names))
+marked = frame.assign(**detect_batch(frame, **names))
 print(marked.drop(columns="contexts"))
 assert list(marked["veriglot_verdict"]) == verdicts
-assert list(frame[:3].veriglot.detect()["veriglot_verdict"]) == verdicts[:3], "the columns are recognised"
 assert list(marked.index) == ["a", "b", "c", "d"]
 assert marked["veriglot_score"].isna().tolist() == [False, False, True, True]
 assert pickle.loads(pickle.dumps(detect_batch)) is detect_batch
@@ -58,7 +55,7 @@ pandas.testing.assert_frame_equal(parts.drop(columns="contexts"), marked.drop(co
 assert [column.split()[0] for column in added.split(", ")] == list(parts.columns[2:])
 
 texts = pandas.DataFrame({"response": ["Opened in 1907.", float("nan")], "evidence": ["Opened in 1879.", None]})
-assert list(texts.veriglot.detect()["veriglot_verdict"]) == ["unsupported", "not_checked"]
-assert texts.iloc[:0].veriglot.detect().empty
+assert detect_batch(texts)["veriglot_verdict"] == ["unsupported", "not_checked"]
+assert not any(detect_batch(texts.iloc[:0]).values())
 with pytest.raises(UsageError, match="no 'reply' among"):
-    texts.veriglot.detect(response="reply")
+    detect_batch(texts, response="reply")

@@ -11,7 +11,7 @@ class is created.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -33,10 +33,8 @@ __all__ = [
     "langchain_evaluator",
     "langchain_runnable",
     "llama_index_evaluator",
-    "llama_index_postprocessor",
     "otel_attributes",
     "ragas_metric",
-    "register_pandas",
     "traced_detect",
 ]
 
@@ -47,7 +45,6 @@ def __getattr__(name: str) -> Any:
         "LlamaIndexEvaluator": _llama_index,
         "RagasMetric": _ragas,
         "DeepEvalMetric": _deepeval,
-        "LlamaIndexPostprocessor": _postprocessor,
         "HaystackChecker": _checker,
     }
     if name not in makers:
@@ -368,58 +365,6 @@ def _with_prediction(
     return {**row, output: prediction.to_dict()}
 
 
-def llama_index_postprocessor(drop: bool = False, **options: Any) -> Any:
-    """A node postprocessor of LlamaIndex that counts how many words of an answer each node supports.
-
-    Pass the answer as the query, after synthesis: `postprocess_nodes(nodes, query_str=answer)`. Each node's metadata
-    gets the count as `veriglot_words`, or None if the answer was not checked; then no node is dropped.
-
-    Args:
-        drop: whether nodes that support no word are dropped.
-        options: as for `veriglot.detect`: `detector` (a name), `strictness`, `language`.
-
-    Raises:
-        UsageError: llama-index-core is not installed; or, when it runs, there is no answer.
-    """
-    return _postprocessor()(drop=drop, **_checked(options))
-
-
-@cache
-def _postprocessor() -> type:
-    with _needing("llama-index-core"):
-        from llama_index.core.postprocessor.types import BaseNodePostprocessor
-        from llama_index.core.schema import NodeWithScore, QueryBundle
-
-    class LlamaIndexPostprocessor(BaseNodePostprocessor):
-        __qualname__ = "LlamaIndexPostprocessor"  # where pickles look for it
-        drop: bool = False
-        detector: str = "auto"
-        strictness: str = "normal"
-        language: str | None = None
-
-        def _postprocess_nodes(
-            self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
-        ) -> list[NodeWithScore]:
-            if query_bundle is None:
-                raise UsageError("There is no answer to compare with the nodes.", "Give it as query_str.")
-            passages = [node.get_content() for node in nodes]
-            words = judge(query_bundle.query_str, passages, words=True, **_options_of(self)).words
-            result = []
-            for index, node in enumerate(nodes):
-                name = f"p{index}"
-                count = None if words is None else sum(any(at.id == name for at in word.evidence) for word in words)
-                if count == 0 and self.drop:
-                    continue
-                copy = node.model_copy(update={"node": node.node.model_copy(deep=True)})
-                copy.node.metadata["veriglot_words"] = count
-                copy.node.excluded_llm_metadata_keys.append("veriglot_words")
-                copy.node.excluded_embed_metadata_keys.append("veriglot_words")
-                result.append(copy)
-            return result
-
-    return LlamaIndexPostprocessor
-
-
 def haystack_checker(**options: Any) -> Any:
     """A component of Haystack that checks each reply of a generator against the documents.
 
@@ -602,7 +547,7 @@ def traced_detect(evidence: Any, *, response: Any, text: bool = False, **options
     return prediction
 
 
-# Columns in, columns out: for `datasets.map`, and for the accessor `df.veriglot` of pandas.
+# Columns in, columns out: for `datasets.map` and DataFrames of pandas.
 
 
 def detect_batch(
@@ -637,44 +582,10 @@ def detect_batch(
     cells = {key: [plain_cell(value) for value in _value_of(batch, name)] for key, name in columns.items()}
     cells["response"] = ["" if text is None else text for text in cells["response"]]
     rows = [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
-    return _columns(veriglot.detect_many(rows, **options))
-
-
-def _columns(judged: Iterable["veriglot.Prediction"]) -> dict[str, list[Any]]:
-    predictions = list(judged)
+    predictions = list(veriglot.detect_many(rows, **options))
     return {
         "veriglot_verdict": [str(prediction.verdict) for prediction in predictions],
         "veriglot_score": [nan if prediction.score is None else prediction.score for prediction in predictions],
         "veriglot_spans": [msgspec.json.encode(prediction.get_spans(None)).decode() for prediction in predictions],
         "veriglot_reason": [prediction.reason or "" for prediction in predictions],
     }
-
-
-class _Accessor:
-    def __init__(self, frame: Any) -> None:
-        self._frame = frame
-
-    def detect(
-        self, response: str | None = None, evidence: str | None = None, question: str | None = None, **options: Any
-    ) -> Any:
-        """The columns of `detect_batch` as a DataFrame with the same index: `df.join(df.veriglot.detect())`.
-
-        Columns that are not given are recognised by their names, as in `veriglot.detect_many`.
-        """
-        if response is evidence is question is None and "response" not in self._frame:
-            columns = _columns(veriglot.detect_many(self._frame, **options))
-        else:
-            columns = detect_batch(self._frame, response or "response", evidence or "evidence", question, **options)
-        return type(self._frame)(columns, index=self._frame.index)
-
-
-def register_pandas() -> None:
-    """Add the accessor `df.veriglot` to every DataFrame of pandas.
-
-    Raises:
-        UsageError: pandas is not installed.
-    """
-    with _needing("pandas"):
-        import pandas
-    if getattr(pandas.DataFrame, "veriglot", None) is not _Accessor:  # register only once
-        pandas.api.extensions.register_dataframe_accessor("veriglot")(_Accessor)

@@ -145,6 +145,30 @@ SHAPES: dict[str, tuple[Callable[[Path, Rows], None], str, dict[str, Any], Any]]
         {"attributes.input.value": QUESTION, "attributes.output.value": RESPONSE,
          "attributes.retrieval.documents": json.dumps([{"document.content": EVIDENCE, "document.score": 0.5}])}, None,
     ),
+    "Phoenix spans, nested": (
+        as_lines, "a.jsonl",
+        {"context": {"trace_id": "t"}, "attributes": {"input": {"value": QUESTION}, "output": {"value": RESPONSE},
+         "retrieval": {"documents": [{"document": {"content": EVIDENCE, "score": 0.5}}]}}}, None,
+    ),
+    "Amazon Bedrock": (
+        as_lines, "a.jsonl",
+        {"conversationTurns": [
+            {"inputRecord": {"prompt": {"content": [{"text": QUESTION}]}},
+             "output": {"text": RESPONSE, "retrievedPassages": {"retrievalResults": [{"content": {"text": EVIDENCE}}]}},
+             }]}, None,
+    ),
+    "Argilla": (
+        as_json, "a.json",
+        {"id": "r", "fields": {"question": QUESTION, "context": EVIDENCE, "answer": RESPONSE},
+         "responses": {"label": [{"value": "unsupported", "user_id": "u", "status": "submitted"},
+                                 {"value": "supported", "user_id": "v", "status": "discarded"}]}}, 1.0,
+    ),
+    "Argilla, flat": (
+        as_lines, "a.jsonl",
+        {"id": "r", "question": QUESTION, "context": EVIDENCE, "response": RESPONSE,
+         "is_hallucinated.responses": ["no", "yes"], "is_hallucinated.responses.users": ["u", "v"],
+         "is_hallucinated.responses.status": ["submitted", "draft"]}, 0.0,
+    ),
     "TruLens": (as_lines, "a.jsonl", GRAPH, None),
     "LlamaIndex": (as_lines, "a.jsonl", {"query": QUESTION, "contexts": [EVIDENCE], "response": RESPONSE}, None),
     "promptfoo": (
@@ -195,6 +219,27 @@ SHAPES: dict[str, tuple[Callable[[Path, Rows], None], str, dict[str, Any], Any]]
         {"messages": [
             {"role": "user", "content": QUESTION}, {"role": "assistant", "content": None, "tool_calls": [{}]},
             {"role": "tool", "content": EVIDENCE}, {"role": "assistant", "content": RESPONSE}]}, None,
+    ),
+    "JSON of a tool beside the answer": (
+        as_lines, "a.jsonl",
+        {"input": {"messages": [
+            {"role": "user", "content": QUESTION},
+            {"role": "tool", "content": json.dumps({"results": [{"text": EVIDENCE, "score": 0.5}]})}]},
+         "output": {"role": "assistant", "content": RESPONSE}}, None,
+    ),
+    "LangChain messages": (
+        as_lines, "a.jsonl",
+        {"messages": [{"type": "human", "content": QUESTION}, {"type": "tool", "data": {"content": EVIDENCE}},
+                      {"lc": 1, "type": "constructor", "kwargs": {"type": "ai", "content": RESPONSE}}]}, None,
+    ),
+    "ShareGPT": (
+        as_json, "a.json",
+        {"conversations": [{"from": "human", "value": QUESTION}, {"from": "tool", "value": EVIDENCE},
+                           {"from": "gpt", "value": RESPONSE}]}, None,
+    ),
+    "a list as NumPy prints it": (
+        as_table, "a.csv",
+        {"question": QUESTION, "contexts": f"['{EVIDENCE}'\n \"It's old.\"]", "answer": RESPONSE}, None,
     ),
     "RAGTruth, processed": (
         as_table, "a.csv",
@@ -458,8 +503,7 @@ def test_quoted_fields_with_line_breaks_and_any_length_are_read_whole(tmp_path: 
         (b"", "it has no rows"), (b"question,context,answer\n", "it has no rows"), (b" \n[ ]\n", "it has no rows"),
         (b"\x7fELF\0\0", "this is binary data"), (b"[1, 2", "not valid JSON"),
         (b"PK\x03\x04xx", "Excel workbook"),
-        ("context;answer\nМост открыт в 1897;Он открыт\n".encode("cp1251"), "neither UTF-8 nor cp1252"),
-        ("上下文,回答\n大桥于1897年开放,大桥于1879年开放\n".encode("gb18030"), "neither UTF-8 nor cp1252"),
+        ("context;answer\nМост открыт в 1897;Он открыт\n".encode("koi8-r"), "not UTF-8, and in no other encoding"),
         (b"context,context2,answer\na,b\n", "Check for a quote"),
         (gzip.compress(b"context,answer\nx,y\n", mtime=0)[:-9], "gzip file is damaged: .* file is complete"),
         (b"\x28\xb5\x2f\xfdxx", "compressed .zstd.. Unpack it"), (b"BZh9xx", "compressed .bzip2.. Unpack it"),
@@ -574,20 +618,64 @@ def test_rows_of_a_json_array_stay_whole_whatever_is_in_them(tmp_path: Path) -> 
     assert responses == [RESPONSE, "1879"]
 
 
-def test_cyrillic_bytes_are_not_read_as_western_ones(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("encoding", "context", "answer"),
+    [
+        ("cp1250", "Most łączący Śródmieście z Żoliborzem otwarto w 1897 roku.", "Jego długość to ćwierć kilometra."),
+        ("cp1250", "Ez itt az év: 1897, a híd épült", "A híd 1879-ben épült, az új ő"),
+        ("cp1251", "Мост открыт", "в 1879"), ("cp1252", "Málaga está à côté", "señor"),
+        ("cp1252", "Die Brücke wurde 1897 eröffnet.", "Sie wurde 1879 eröffnet."),
+        ("cp1253", "Η γέφυρα άνοιξε το 1897", "Άνοιξε το 1879"),
+        ("cp1254", "Köprü 1897 yılında açıldı.", "Şehrin ışığı"),
+        ("cp1255", "הגשר נפתח בשנת 1897", "נפתח בשנת 1879"), ("cp1256", "افتتح الجسر عام 1897", "افتتح عام 1879"),
+        ("cp1257", "Tiltas atidarytas 1897 metais, jį statė šimtai žmonių.", "Jį atidarė 1879 metais."),
+        ("cp874", "สะพานเปิดในปี 1897 และมีความยาวสี่สิบเมตร", "เปิดในปี 1879"),
+        ("cp932", "橋は1897年に開通した。", "1879年に開通した。"),
+        ("cp949", "다리는 1897년에 개통되었다.", "1879년에 개통되었다."),
+        ("gb18030", "大桥于1897年开放，是这里的第一座桥。", "大桥于1879年开放。"),
+        ("cp950", "這座橋於1897年開通，是這裡的第一座橋。", "它於1879年開通。"),
+    ],
+)  # fmt: skip
+def test_other_encodings_of_excel_are_recognised(
+    encoding: str, context: str, answer: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "a.csv"
-    path.write_bytes("id;context;answer\n1;Мост открыт;в 1879\n".encode("cp1251"))
-    with pytest.raises(InputError, match="neither UTF-8 nor cp1252"):
-        list(veriglot.read(path))
-    path.write_bytes("вопрос;контекст;ответ\nКогда?;Мост открыт;в 1879\n".encode("cp1251"))
-    with pytest.raises(InputError, match="neither UTF-8 nor cp1252"):  # rather than a --map of wrong letters
-        list(veriglot.read(path))
-    path.write_bytes("id;context;answer\n1;Málaga está à côté;señor\n".encode("cp1252"))
-    assert next(veriglot.read(path)).response == "señor"
     caplog.set_level(logging.INFO)
-    path.write_bytes("Quelle;Antwort\nEz itt az év: 1897, a híd épült;A híd 1879-ben épült, az új ő\n".encode("cp1250"))
-    list(veriglot.read(path, columns={"response": "Antwort", "evidence": "Quelle"}))  # all is stated, but this is not
-    assert "as cp1252; if letters look wrong, save it as UTF-8" in caplog.text
+    path.write_bytes(f"Quelle;answer\n{context};{answer}\n".encode(encoding))
+    (sample,) = veriglot.read(path, columns={"response": "answer", "evidence": "Quelle"})
+    assert (sample.evidence[0].text, sample.response) == (context, answer)
+    assert f"as {encoding}; if letters look wrong, save it as UTF-8" in caplog.text  # though all columns are stated
+
+
+@pytest.mark.parametrize("cell", ["#NAME?", "#NAZWA?", "#¡REF!", "#DIV/0!", "#Н/Д", "#N/A", "Err:508"])
+def test_an_error_of_a_spreadsheet_is_neither_response_nor_evidence(cell: str, tmp_path: Path) -> None:
+    as_table(tmp_path / "a.csv", [{**RAG, "answer": cell}, {**RAG, "context": cell}, {**RAG, "answer": "#1, says it!"}])
+    failed, bare, other = read_rows(tmp_path / "a.csv")
+    assert isinstance(failed, FailedRow)
+    assert f"the cell holds {cell}, an error of the spreadsheet" in failed.message
+    assert not isinstance(bare, FailedRow)
+    assert not bare.evidence
+    assert not isinstance(other, FailedRow)
+
+
+def test_every_turn_and_every_annotator_of_a_row_counts(tmp_path: Path) -> None:
+    turn = {"prompt": {"content": [{"text": QUESTION}]}, "output": {"text": RESPONSE, "retrievedPassages": [EVIDENCE]}}
+    as_lines(tmp_path / "a.jsonl", [{"conversationTurns": [turn, turn]}])
+    assert [sample.id for sample in veriglot.read(tmp_path / "a.jsonl")] == ["a-1", "a-1-1"]
+    answers = [
+        [{"value": value, "user_id": user} for user, value in each]
+        for each in ([("u", "yes"), ("v", "no")], [("u", [{"start": 17, "end": 21, "label": "entity"}])])
+    ]
+    responses = dict(zip(("is_hallucinated", "spans"), answers, strict=True))
+    as_lines(
+        tmp_path / "b.jsonl", [{"id": "r", "fields": {"context": EVIDENCE, "answer": RESPONSE}, "responses": responses}]
+    )
+    (sample,) = veriglot.read(tmp_path / "b.jsonl")
+    labels = {layer.annotator: (layer.spans and layer.spans[0].start, layer.ratings) for layer in sample.annotations}
+    assert labels == {"u": (17, {"unsupported": 1}), "v": (None, {"unsupported": 0})}
+    as_lines(tmp_path / "c.jsonl", [{**RAG, "label.responses": None, "label.responses.users": None}])
+    (sample,) = veriglot.read(tmp_path / "c.jsonl")  # nobody labelled it
+    assert not sample.annotations
 
 
 def test_names_are_compared_once_however_many_rows_cannot_be_read(tmp_path: Path) -> None:

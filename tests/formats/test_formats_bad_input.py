@@ -120,13 +120,14 @@ def test_xml_is_refused_with_what_to_save(tmp_path: Path) -> None:
         rows(tmp_path / "memory.tmx", data)
 
 
-def test_a_huge_line_is_skipped_without_being_held(tmp_path: Path) -> None:
+def test_a_huge_line_is_skipped_without_being_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("veriglot.formats.containers.MAX_LINE_BYTES", 1 << 20)
     path = tmp_path / "rows.jsonl"
     huge = b'{"id":"x","response":"' + b"a" * (50 << 20) + b'"}\n'
     path.write_bytes(GOOD % 1 + b"\n" + huge + GOOD % 2 + b"\n")
     del huge
     tracemalloc.start()
-    found = list(read_rows(path, max_line_bytes=1 << 20))
+    found = list(read_rows(path))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert kinds(found) == ["1", "bad 2", "2"]
@@ -135,11 +136,13 @@ def test_a_huge_line_is_skipped_without_being_held(tmp_path: Path) -> None:
     assert peak < 20 << 20
 
 
-def test_a_line_of_exactly_the_bound_is_read(tmp_path: Path) -> None:
+def test_a_line_of_exactly_the_bound_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "rows.jsonl"
     line = GOOD % 1
-    assert kinds(rows(path, line + b"\n", max_line_bytes=len(line))) == ["1"]
-    assert kinds(rows(path, line, max_line_bytes=len(line) - 1)) == ["bad 1"]
+    monkeypatch.setattr("veriglot.formats.containers.MAX_LINE_BYTES", len(line))
+    assert kinds(rows(path, line + b"\n")) == ["1"]
+    monkeypatch.setattr("veriglot.formats.containers.MAX_LINE_BYTES", len(line) - 1)
+    assert kinds(rows(path, line)) == ["bad 1"]
 
 
 def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:

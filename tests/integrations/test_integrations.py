@@ -130,11 +130,9 @@ def test_what_holds_no_text_is_refused(content: object) -> None:
     [
         ("langchain_runnable", "langchain-core", "langchain_core"),
         ("llama_index_evaluator", "llama-index-core", "llama_index"),
-        ("llama_index_postprocessor", "llama-index-core", "llama_index"),
         ("haystack_checker", "haystack-ai", "haystack"),
         ("ragas_metric", "ragas", "ragas"),
         ("deepeval_metric", "deepeval", "deepeval"),
-        ("register_pandas", "pandas", "pandas"),
         ("traced_detect", "opentelemetry-api", "opentelemetry"),
     ],
 )

@@ -158,7 +158,7 @@ def test_adapters_survive_pickling_and_refuse_wrong_options(python: Path, tmp_pa
         "import pickle\n"
         "from veriglot.errors import UsageError\n"
         "from veriglot import integrations\n"
-        "names = ['llama_index_postprocessor', 'haystack_checker', 'ragas_metric', 'langchain_runnable']\n"
+        "names = ['llama_index_evaluator', 'haystack_checker', 'ragas_metric', 'langchain_runnable']\n"
         "for make in [getattr(integrations, name) for name in names]:\n"
         "    made = make()\n"
         "    again = pickle.loads(pickle.dumps(made))\n"

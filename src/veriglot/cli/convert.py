@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -11,7 +10,6 @@ from veriglot.cli.command import Options, command
 from veriglot.cli.console import Account, listed, print_json, say
 from veriglot.cli.inputs import known_tag
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError
-from veriglot.formats.base import Losses, Report, TagReport
 from veriglot.formats.reader import SeenIds, columns_from, read_rows
 from veriglot.formats.writer import Writer
 from veriglot.records import Sample, encode
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from veriglot.bench.predictions import PredictedLabels
+    from veriglot.formats.base import Losses, Report
 
 
 _NAMED = 3  # maximum ids in messages
@@ -41,8 +40,6 @@ class ConvertOptions(Options):
     taxonomy: str | None = None
     strict: bool = False
     on_error: Literal["stop", "skip"] = "skip"
-    max_line_mb: int = 32
-    summary: bool = False
     json: bool = False
 
     @property
@@ -60,12 +57,11 @@ def convert(options: ConvertOptions) -> int:
     \b
     To native:   veriglot convert gold_dev/ -o gold.jsonl
     To Parquet:  veriglot convert answers.jsonl -o answers.parquet
-    Account:     veriglot convert gold_dev/ --summary
     Annotate:    veriglot convert answers.jsonl --predictions marked.jsonl -o annotated.jsonl
     """
     target = options.target
-    if options.json and not options.summary and target == "-":
-        raise UsageError("--json and the samples cannot both go to standard output.", "Add -o FILE or --summary.")
+    if options.json and target == "-":
+        raise UsageError("--json and the samples cannot both go to standard output.", "Add -o FILE.")
     if "-" not in {options.source, target}:
         written, read = Path(target).resolve(), Path(options.source).resolve()
         if written == read or read in written.parents:
@@ -73,25 +69,19 @@ def convert(options: ConvertOptions) -> int:
     labels = _predicted_labels(options.predictions, options.predicted_by, options.taxonomy)
     account = Account(quiet=False)
     report, samples = account.report, _samples(options, labels, account)
-    losses = None
-    if options.summary and target == "-":
-        deque(samples, maxlen=0)
-    else:
-        first = list(islice(samples, 1))  # if nothing can be read or joined, an existing output is not replaced
-        with Writer(target, format=options.to) as writer:
-            for sample in chain(first, samples):
-                writer.write(sample)
-        losses = writer.losses
-    _tell(report, losses, quiet_files=options.summary)
+    first = list(islice(samples, 1))  # if nothing can be read or joined, an existing output is not replaced
+    with Writer(target, format=options.to) as writer:
+        for sample in chain(first, samples):
+            writer.write(sample)
+    losses = writer.losses
+    _tell(report, losses)
     if labels is not None:
         for line in _account_of(labels):
             say(line)
     if options.json:
-        files = {"files": report.as_rows(), "unread": report.unread, "losses": losses.as_data() if losses else None}
+        files = {"files": report.as_rows(), "unread": report.unread, "losses": losses.as_data()}
         print_json(files if labels is None else {**files, "predictions": labels.as_data()})
-    elif options.summary:
-        print("\n".join(_report_lines(report)))
-    return EXIT_ROWS_FAILED if account.tally.failed or (losses is not None and losses.rows_left_out) else 0
+    return EXIT_ROWS_FAILED if account.tally.failed or losses.rows_left_out else 0
 
 
 def _samples(options: ConvertOptions, labels: PredictedLabels | None, account: Account) -> Iterator[Sample]:
@@ -101,7 +91,6 @@ def _samples(options: ConvertOptions, labels: PredictedLabels | None, account: A
         format=options.format_,
         columns=columns_from(options.columns),
         strict=options.strict,
-        max_line_bytes=options.max_line_mb << 20,
         report=account.report,
         language=known_tag(options.language),
         seen=SeenIds() if labels else None,
@@ -175,10 +164,8 @@ def _account_of(labels: PredictedLabels) -> Iterator[str]:
         yield f"lost: {what}, {count(loss.count, 'time')}, such as in {loss.example!r}."
 
 
-def _tell(report: Report, losses: Losses | None, *, quiet_files: bool) -> None:
+def _tell(report: Report, losses: Losses) -> None:
     for file in report.files.values():
-        if quiet_files:
-            break
         tags = file.all_tags()
         parts = [count(file.samples, "sample")]
         if file.bad:
@@ -190,32 +177,7 @@ def _tell(report: Report, losses: Losses | None, *, quiet_files: bool) -> None:
             )
         parts += [f"{kind} {count:,}" for kind, count in file.notes.most_common()]
         say(f"{file.path} is {file.format} ({file.why}): {'; '.join(parts)}.")
-    if losses is None:
-        return
     say(f"{count(losses.written, 'sample')} written as {losses.format}.")
     for what, loss in losses.lost.items():
         verb = "left out" if what.startswith("row: ") else "lost"
         say(f"{verb}: {what.removeprefix('row: ')}, {count(loss.count, 'time')}, such as in {loss.example!r}.")
-
-
-def _report_lines(report: Report) -> Iterator[str]:
-    total, files = TagReport(), report.files.values()
-    for file in files:
-        yield f"{file.path}  {file.format}, {count(file.samples, 'sample')}, {count(file.bad, 'bad row')}"
-        for layer, tags in file.tags.items():
-            yield from _layer_lines(layer, tags)
-            total.add(tags)
-        if file.notes:
-            yield f"  notes     {listed(file.notes)}"
-    yield f"all {count(len(files), 'file')}  {count(sum(file.samples for file in files), 'sample')}"
-    yield from _layer_lines("total", total)
-
-
-def _layer_lines(name: str, tags: TagReport) -> Iterator[str]:
-    yield (
-        f"  {name:<9} {tags.seen:,} tags = {tags.parsed:,} parsed + {tags.repaired.total():,} repaired"
-        f" + {tags.reported.total():,} reported"
-    )
-    for label, counts in (("repaired", tags.repaired), ("reported", tags.reported), ("spans", tags.spans)):
-        if counts:
-            yield f"            {label}: {listed(counts)}"

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 
 import msgspec
@@ -559,7 +559,12 @@ def present(data: Mapping[str, Any]) -> dict[str, Any]:
 # Values of cells.
 
 
-_ROLES = {"response": ("assistant", "ai", "model"), "question": ("user", "human"), "evidence": ("tool", "function")}
+_ROLES = {
+    "response": ("assistant", "ai", "AIMessageChunk", "gpt", "model"), "question": ("user", "human"),
+    "evidence": ("tool", "function"), "": ("system", "developer"),
+}  # fmt: skip
+# NumPy prints no commas between texts.
+_LITERAL = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 
 
 def plain_value(value: Any) -> Any:
@@ -578,13 +583,13 @@ def decoded_value(value: Any) -> Any:
         return decode_json(value)
     except InputError:
         try:
-            return ast.literal_eval(value.strip())
+            return ast.literal_eval(re.sub(rf"({_LITERAL})(?=\s+['\"])", r"\1,", value.strip()))
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             return value
 
 
 def is_conversation(value: Any) -> bool:
-    """Whether a value has OpenAI's form of messages: `{"role": ..., "content": ...}`, a list, or an API response."""
+    """Whether a value has the form of messages of OpenAI, LangChain or ShareGPT: one, a list, or an API response."""
     messages = _messages(value)
     return bool(messages) and all(isinstance(each, Mapping) and {"role", "content"} <= each.keys() for each in messages)
 
@@ -606,7 +611,16 @@ def _messages(value: Any) -> list[Any]:
         elif isinstance(content := first.get("generated_text"), list):  # with the prompt's messages
             return content
         value = first.get("message", value) if content is None else {"role": "assistant", "content": content}
-    return value if isinstance(value, list) else [value]
+    return list(map(_message, value if isinstance(value, list) else [value]))
+
+
+def _message(value: Any) -> Any:
+    """A message of LangChain (with `type`, also stored ones) or ShareGPT (`from`, `value`) in OpenAI's form."""
+    if not isinstance(value, Mapping) or "role" in value:
+        return value
+    whole = {**value, **next((value[key] for key in ("data", "kwargs") if isinstance(value.get(key), Mapping)), {})}
+    role, content = whole.get("type", whole.get("from")), whole.get("content", whole.get("value"))
+    return value if content is None or str(role) not in chain(*_ROLES.values()) else {"role": role, "content": content}
 
 
 def messages_of(value: Any, part: str) -> list[Mapping[str, Any]] | None:
@@ -640,7 +654,8 @@ def cell_text(value: Any, part: str) -> str | None:
         return None
     if isinstance(value, Mapping):
         value = value.get("content", value.get("text", value))
-    if isinstance(value, list) and all(isinstance(each, Mapping) and "text" in str(each.get("type")) for each in value):
+    objects = isinstance(value, list) and all(isinstance(each, Mapping) for each in value)
+    if objects and all("text" in str(each.get("type", [*each])) for each in value):
         return "".join(str(each.get("text") or "") for each in value)
     text = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
     if isinstance(text, str):
@@ -649,17 +664,6 @@ def cell_text(value: Any, part: str) -> str | None:
         return str(int(text)) if text == text // 1 and abs(text) < 1e16 else str(text)  # 7 may be stored as 7.0
     count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
     raise InputTypeError(f"a text is expected, but this is {type(value).__name__}{count}", field=part)
-
-
-def is_native(key: str, value: Any) -> bool:
-    """Whether a column is a field of the native format with that name."""
-    if key == "task":
-        return isinstance(value, str) and value in list(Task)
-    if key == "annotations":
-        return isinstance(value, list) and all(
-            isinstance(each, dict) and "annotator" in each and {"taxonomy", "spans"} & each.keys() for each in value
-        )
-    return isinstance(value, dict) and (key == "meta" or (key == "generator" and isinstance(value.get("name"), str)))
 
 
 def spanned_annotation(sample: Sample, annotator: str | None = None) -> Annotation | None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache, reduce
-from itertools import chain
+from itertools import chain, repeat
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,7 +28,6 @@ from veriglot.formats.base import (
     cell_text,
     decoded_value,
     is_conversation,
-    is_native,
     language_tag,
     messages_of,
     plain_value,
@@ -42,6 +41,7 @@ from veriglot.formats.labels import (
     UnclearLabelError,
     annotation_of,
     first_of,
+    is_native,
     layers_of,
     meaning_of_1,
     normalized,
@@ -86,6 +86,7 @@ class _Table(msgspec.Struct, frozen=True):
 
 _TABLE = read_package_data(__package__, "columns.toml", _Table)
 _PATHS = {name for known in chain(*_TABLE.names.values()) for name in known if "." in name}
+_DEEP = [name for each in _TABLE.presets for name in "|".join(each.columns.values()).split("|") if name.count(".") > 1]
 
 
 PRESETS = _TABLE.presets
@@ -99,6 +100,8 @@ _TEXTS = ("id", "question", "language", "source_language", "model", "annotator")
 _CHOICES = (*_TEXTS, "start", "end")  # the first known name counts; of others one alone
 _LETTER, _NO_WORD = re.compile(r"[^\W\d_]"), re.compile(r"[\d/\\_@]|\w[.:]\w")
 _ASKS = re.compile(r"[?\uff1f\u061f\u055e]\s*\Z")  # with full-width, Arabic and Armenian question marks
+# As spreadsheets of any language write them: #NAME?, #NAZWA?, #¡REF!, #DIV/0!, #Н/Д.
+_SHEET_ERROR = re.compile(r"#[¡¿]?[^\W\da-z]+(?:/0)?[!?]|#[^\W\da-z]/[^\W\da-z]!?|#NV|#YOK|Err:\d{3}")
 _WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")  # Thai to Chinese
 
 
@@ -148,7 +151,7 @@ def _flat(row: Mapping[str, Any], stated: Iterable[str] = ()) -> dict[str, Any]:
         flat[str(key)] = value
         if isinstance(value, Mapping):
             flat.update({f"{key}.{inner}": each for inner, each in value.items()})
-    for path in (each.strip() for column in stated for each in column.split("+")):
+    for path in (each.strip() for column in (*stated, *_DEEP) for each in column.split("+")):
         if path not in flat:
             with suppress(LookupError, TypeError, ValueError):  # the path does not exist
                 flat[path] = reduce(_inner, path.split("."), row)
@@ -181,8 +184,8 @@ def _plan(keys: tuple[tuple[str, bool], ...], stated: tuple[tuple[str, str], ...
         possible = names if part in {"evidence", "spans"} else texts
         own = _of_preset(preset, part, possible) if preset is not None else None
         columns = (own,) if own else _columns_of(part, possible, parts)
-        if part == "evidence" and not columns and [names[key] for key in parts["response"]] == ["messages"]:
-            columns = parts["response"]  # its tool messages
+        if part == "evidence" and not columns:  # messages of tools
+            columns = tuple(key for key in texts if names[key] == "messages")[:1]
         numbered = len({re.sub(r"_?\d+$", "", names[column]) for column in columns}) == 1  # context_1, context_2
         if len(columns) < 2 or (part == "evidence" and numbered):
             parts[part] = columns
@@ -220,7 +223,9 @@ def _name(key: str) -> str:
         return "response.text"
     if (path := ".".join(map(normalized, key.split(".")))) in _PATHS:
         return path
-    return normalized(inner) if not outer or normalized(outer) in _TABLE.objects["holders"] else ""
+    if outer and normalized(outer) not in _TABLE.objects["holders"]:
+        return ""
+    return "messages" if (name := normalized(inner)) in {"conversation", "conversations"} else name  # of ShareGPT
 
 
 def _of_preset(preset: Preset, part: str, names: Mapping[str, str]) -> str | None:
@@ -351,6 +356,18 @@ def _passages(value: Any) -> Iterator[dict[str, Any]]:
         raise InputError(f"text is expected, but this is {type(value).__name__}", field="evidence", remedy=remedy)
 
 
+def _of_tools(value: Any) -> Iterator[dict[str, Any]]:
+    """The passages in messages of tools: what is no known object there counts as text."""
+    messages = messages_of(decoded_value(value), "evidence")
+    if messages is None:
+        yield from _passages(value)
+    for message in messages or ():
+        try:
+            yield from list(_passages(message["content"]))
+        except InputError:
+            yield {"text": cell_text(message, "evidence")}
+
+
 def object_passages(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The passage of an object, or several if its values are lists; wrapper objects are searched.
 
@@ -427,11 +444,6 @@ def has_labels(row: Mapping[str, Any]) -> bool:
     return not set(chain(*names)).isdisjoint(map(normalized, map(str, row)))
 
 
-def names_other_evidence(row: Mapping[str, Any]) -> bool:
-    """Whether a row without `evidence` has a column of another name that is known to hold it."""
-    return "evidence" not in row and bool(_columns_of("evidence", {str(key): normalized(str(key)) for key in row}, {}))
-
-
 def sample_of(row: Mapping[str, Any], reading: Reading) -> Sample:
     """The sample of a row in the current file, where evidence may be missing; otherwise as `read_row`."""
     plan = _plan_of(row, {} if "evidence" in row else {"evidence": ""})
@@ -467,9 +479,14 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
     flat = _flat(row, chain(*plan.parts.values()))
     parts = {part: columns[0] for part, columns in plan.parts.items()}
     response = cell_text(flat[parts["response"]], "response")
-    if response is None or ("_input_hash" in flat and response in {"accept", "reject", "ignore"}):  # Prodigy's answer
+    broken = _SHEET_ERROR.fullmatch(response or "")
+    if (
+        response is None or broken or ("_input_hash" in flat and response in {"accept", "reject", "ignore"})
+    ):  # Prodigy's
         _refuse_failed(row)
-        raise InputError("the response is missing", field=parts["response"])
+        cell = f": the cell holds {response}, an error of the spreadsheet" if broken else ""
+        remedy = "Repair the cell; an answer that starts with =, + or - needs the format Text." if broken else ""
+        raise InputError(f"the response is missing{cell}", remedy, field=parts["response"])
     used = {column for part, columns in plan.parts.items() if part not in {"start", "end"} for column in columns}
     data: dict[str, Any] = {"response": response, "meta": {}}
     for key, value in present({key: plain_value(value) for key, value in row.items() if key not in used}).items():
@@ -514,21 +531,46 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
 
 
 def _evidence(plan: _Plan, flat: Mapping[str, Any]) -> list[dict[str, Any]]:
+    response = plan.parts["response"][0]
     values = {column: plain_value(flat.get(column)) for column in plan.parts.get("evidence", ())}
     if plan.preset and not (plan.stated or any(values.values())):  # DeepEval writes null for one of its contexts
         others = plan.preset.columns["evidence"].split("|")
         values = {column: flat.get(column) for column in others if _name(column) in _TABLE.names["evidence"][0]}
-    if (response := plan.parts["response"][0]) in values:
-        values[response] = messages_of(decoded_value(values[response]), "evidence") or values[response]
     passages = [
         passage
-        for passage in chain(*map(_passages, values.values()))
-        if str(passage["text"]).strip().lower() not in EMPTY
+        for column, value in values.items()
+        for passage in (_passages if _name(column) != "messages" and column != response else _of_tools)(value)
+        if (text := str(passage["text"]).strip()).lower() not in EMPTY and not _SHEET_ERROR.fullmatch(text)
     ]
     ids = [passage.get("id") for passage in passages]
     if len(set(ids)) < len(ids):  # two chunks of one document; then the ids are p0, p1 ...
         passages = [{("document" if key == "id" else key): each for key, each in p.items()} for p in passages]
     return passages
+
+
+def _rows_in(row: Any) -> Iterator[Any]:
+    """The rows in a row: one per turn or response (Amazon Bedrock), one per annotator (Argilla), else itself."""
+    if not isinstance(row, Mapping):
+        yield row
+        return
+    for key in _TABLE.objects["rows"]:
+        if isinstance(items := row.get(key), list) and items and isinstance(items[0], Mapping):
+            yield from ({**row, key: None, **item} for item in items)
+            return
+    questions = dict(row["responses"]) if isinstance(row.get("responses"), Mapping) else {}
+    for key in (key for key in row if row[key] and row.get(f"{key}.users")):  # flat rows of Argilla
+        columns = (row[key], row[f"{key}.users"], row.get(f"{key}.status") or repeat("submitted"))
+        questions[key.removesuffix(".responses")] = [
+            {"value": value, "user_id": user, "status": status} for value, user, status in zip(*columns, strict=False)
+        ]
+    answers: dict[str, dict[str, Any]] = {}
+    for question, items in questions.items():
+        for item in items if isinstance(items, list) else ():
+            if isinstance(item, Mapping) and "user_id" in item and item.get("status") in {None, "submitted"}:
+                answers.setdefault(str(item["user_id"]), {})[question] = item.get("value")
+    yield from ({**row, "responses": None, **each, "annotator": user} for user, each in answers.items())
+    if not answers:
+        yield row
 
 
 def _is_ours(row: Mapping[str, Any]) -> bool:
@@ -554,7 +596,8 @@ class Columns(Format):
         except InputError:
             return None
         native = head.keys >= {"id", "response"} and head.container not in {"csv", "tsv"}
-        sure = 0.92 if native and head.record is not None and not _is_ours(head.record) else 0.5
+        other = plan.parts.get("evidence", ("evidence",)) != ("evidence",)  # which the native format would not read
+        sure = 0.92 if native and head.record is not None and (other or not _is_ours(head.record)) else 0.5
         return Sniff(sure, str(plan))
 
     def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
@@ -565,10 +608,11 @@ class Columns(Format):
                 continue
             reading.line = record.line
             try:
-                plan = _plan_of(record.data, reading.columns)
-                _tell(plan, reading)
-                reading.shared = "annotator" in plan.parts
-                yield _sample(record.data, plan, reading, reading.row_name)
+                for index, row in enumerate(_rows_in(record.data)):
+                    plan = _plan_of(row, reading.columns)
+                    _tell(plan, reading)
+                    reading.shared = "annotator" in plan.parts or "annotator" in row.keys() - record.data.keys()
+                    yield _sample(row, plan, reading, f"{reading.row_name}{f'-{index}' * bool(index)}")
             except UnclearLabelError as error:
                 raise error.at(path=reading.source.path, line=record.line) from error
             except InputError as error:
@@ -602,7 +646,7 @@ def check_columns(head: Head, columns: Mapping[str, str]) -> _Plan:
     """
     row: Any = head.record if head.record is not None else dict.fromkeys(head.keys)
     first = next(rows_of_object(iter([Record(1, row)])), None) if is_one_object(head.container, head) else None
-    plan = _plan_of(first.data if isinstance(first, Record) else row, columns)
+    plan = _plan_of(next(_rows_in(first.data if isinstance(first, Record) else row)), columns)
     if head.container in {"csv", "tsv", "parquet", "arrow"} and head.keys:  # all rows have the same columns
         for part in (each for each in columns if columns[each] and each not in plan.parts):
             raise InputError(f"there is no column {columns[part]!r}: its keys are {', '.join(_flat(row))}", field=part)

@@ -14,6 +14,7 @@ import re
 import select
 import sys
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, count
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 __all__ = [
-    "MAX_LINE_BYTES",
     "Head",
     "Record",
     "Records",
@@ -147,13 +147,12 @@ def _table_head(name: str, text: str) -> Head:
 MAX_LINE_BYTES = 32 << 20
 """A line longer than this many bytes is reported and skipped."""
 
-_TOO_LONG = "If it is meant to be, raise max_line_bytes, or first `veriglot convert --max-line-mb`."
+_TOO_LONG = "If that is its right length, save the file as Parquet."
 _SHOWN_OF_TOO_LONG = 4096
 _SKIP_BLOCK = 1 << 20
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
-_BEYOND_ASCII = re.compile("[^\x00-\x7f\udc80-\udcff]")  # in a text decoded with surrogates for invalid bytes
 _GZIP = b"\x1f\x8b"
 _BINARY = (b"PAR1", _ARROW_FILE, _ARROW_STREAM, _GZIP)  # from standard input these are read into memory
 _NO_TEXT = {
@@ -191,29 +190,29 @@ def _bad(source: Source, line: int, error: InputError, raw: bytes | str = "") ->
     return FailedRow.of(error.at(path=source.path, line=line or None), text)
 
 
-def _lines(source: Source, max_line_bytes: int) -> Iterator[tuple[int, bytes] | FailedRow]:
+def _lines(source: Source) -> Iterator[tuple[int, bytes] | FailedRow]:
     """Line number (from 1) and content of each line, line break included, UTF-8 byte order mark removed."""
     number = 0
     with source.open() as stream:
         try:
-            while chunk := stream.readline(max_line_bytes + 2):
+            while chunk := stream.readline(MAX_LINE_BYTES + 2):
                 number += 1
                 if number == 1:
                     chunk = chunk.removeprefix(_UTF8_BOM)
-                if len(chunk) <= max_line_bytes or chunk.endswith(b"\n"):
+                if len(chunk) <= MAX_LINE_BYTES or chunk.endswith(b"\n"):
                     yield number, chunk
                     continue
                 while (block := stream.readline(_SKIP_BLOCK)) and not block.endswith(b"\n"):
                     pass
-                error = InputError(f"the line is longer than {max_line_bytes} bytes", _TOO_LONG)
+                error = InputError(f"the line is longer than {MAX_LINE_BYTES} bytes", _TOO_LONG)
                 yield _bad(source, number, error, chunk[:_SHOWN_OF_TOO_LONG])
         except InputError as error:  # what is packed is damaged
             yield _bad(source, 0, error)
 
 
-def _records(source: Source, max_line_bytes: int, decode: Callable[[bytes], Any]) -> Records:
+def _records(source: Source, decode: Callable[[bytes], Any]) -> Records:
     """A record for each nonempty line."""
-    for item in _lines(source, max_line_bytes):
+    for item in _lines(source):
         if isinstance(item, FailedRow):
             yield item
         elif item[1].strip():
@@ -238,11 +237,9 @@ def _json(source: Source) -> Records:
     yield from (Record(index, item) for index, item in enumerate(whole if isinstance(whole, list) else [whole], 1))
 
 
-def _decoded(
-    source: Source, max_line_bytes: int, faults: list[FailedRow | InputError], lines: list[str]
-) -> Iterator[str]:
+def _decoded(source: Source, faults: list[FailedRow | InputError], lines: list[str]) -> Iterator[str]:
     """Lines as text for `csv`, which cannot pass on errors: `faults` has them until the row is returned."""
-    for item in _lines(source, max_line_bytes):
+    for item in _lines(source):
         if isinstance(item, FailedRow):
             faults.append(item)
             yield "\n"
@@ -264,12 +261,12 @@ def _is_left_open(lines: list[str], delimiter: str) -> bool:
     return False
 
 
-def _delimited(source: Source, max_line_bytes: int) -> Records:
+def _delimited(source: Source) -> Records:
     delimiter = source.look().delimiter
-    csv.field_size_limit(max(csv.field_size_limit(), max_line_bytes))
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
     faults: list[FailedRow | InputError] = []
     lines: list[str] = []
-    reader = csv.reader(_decoded(source, max_line_bytes, faults, lines), delimiter=delimiter)
+    reader = csv.reader(_decoded(source, faults, lines), delimiter=delimiter)
     header: list[str] | None = None
     start = 1
     while True:
@@ -355,12 +352,12 @@ def parquet_module() -> Any:
     return pyarrow.parquet
 
 
-def read_container(kind: str, source: Source, max_line_bytes: int = MAX_LINE_BYTES) -> Records:
+def read_container(kind: str, source: Source) -> Records:
     """The records of a source, read as the container `kind`."""
     if kind in {"csv", "tsv"}:
-        return _delimited(source, max_line_bytes)
+        return _delimited(source)
     if kind in {"jsonl", "text"}:
-        return _records(source, max_line_bytes, decode_json if kind == "jsonl" else decode_text)
+        return _records(source, decode_json if kind == "jsonl" else decode_text)
     return {"json": _json, "parquet": _parquet, "arrow": _arrow}[kind](source)
 
 
@@ -445,6 +442,39 @@ def _beginning(stream: io.BufferedReader) -> tuple[bytes, int]:
     return data, len(data)
 
 
+# Excel's encodings without Unicode: for Latin letters the languages in which they replace cp1252; for others the most
+# frequent characters, with the inverse of a share that is usual for them.
+_LATIN = {"cp1250": "pl cs sk hu sl hr bs ro sr-Latn", "cp1254": "tr", "cp1257": "lt lv"}
+_FREQUENT = {
+    "cp1251": (1, "оеаинтсрвлкмі"), "cp1253": (1, "αοιετσνηυρκάόίέή"), "cp1255": (1, "יוהלארתבמשנ"),
+    "cp1256": (1, "االيمنتروبعهد"), "cp874": (1, "านรอกเงมยลวดทสตะ\u0e48\u0e49\u0e34\u0e31\u0e35"),
+    "cp932": (8, "のにはをたとがでてるなしれい"), "cp949": (8, "이다는에의을가고하지은로한"),
+    "gb18030": (8, "的一是不了在人有和这中大为上个国我以要他年于"),
+    "cp950": (8, "的一是不了在人有和這中大為上個國我以要他年於"),
+}  # fmt: skip
+
+
+def _other_encoding(data: bytes) -> str:
+    """The most probable encoding of bytes that are not UTF-8; empty if none is probable."""
+    from veriglot.text.identification import identify
+
+    data = b"".join([line for line in data.splitlines(keepends=True) if not line.isascii()][:200])
+    words = b"".join(word for word in re.findall(rb"[A-Za-z\x80-\xff]{2,}", data) if not word.isascii())
+    if sum(byte > 127 for byte in words) <= len(words) / 2:  # Latin letters
+        for name, tags in _LATIN.items():
+            language = identify(data.decode(name, "replace"))
+            if language is not None and language.tag in tags.split() and language.confidence > 0.55:
+                return name
+        if "\ufffd" not in data.decode("cp1252", "replace"):
+            return "cp1252"
+    shares = {"": 0.55}
+    for name, (weight, frequent) in _FREQUENT.items():
+        with suppress(UnicodeDecodeError):
+            beyond = [char in frequent for char in data.decode(name) if char > "\x7f"]
+            shares[name] = weight * sum(beyond) / len(beyond)
+    return max(shares, key=lambda name: shares[name])
+
+
 class _Recoded(io.TextIOWrapper):
     """A text stream in another encoding with lines as UTF-8; invalid bytes stay, so that their lines are refused."""
 
@@ -491,20 +521,16 @@ class Source:
         """Read it in its own encoding from now on.
 
         Raises:
-            InputError: this is neither UTF-8 nor UTF-16, nor probably cp1252.
+            InputError: the encoding is not known.
         """
         self.recoded = True
-        if self.encoding == "cp1252":
-            text = self.head.decode("cp1252", "replace")
-            # In cp1252's languages most letters of a word with a non-ASCII letter are ASCII, in others hardly any.
-            words = "".join(word for word in re.findall(r"[^\W\d_]{2,}", text) if not word.isascii())
-            if "\ufffd" in text or sum(char > "\x7f" for char in words) > len(words) / 2:
-                self.refuse_encoding()
+        if not self.encoding:
+            self.refuse_encoding()
 
     def refuse_encoding(self) -> NoReturn:
         """Raise the error for bytes in an unsupported encoding."""
         remedy = "Save it as UTF-8 (in Excel: CSV UTF-8)."
-        raise InputError("this is neither UTF-8 nor cp1252", remedy, path=self.path)
+        raise InputError("this is not UTF-8, and in no other encoding that is recognised", remedy, path=self.path)
 
     @cached_property
     def head(self) -> bytes:
@@ -533,7 +559,7 @@ class Source:
             if data.startswith(magic):
                 remedy = "Unpack it, or save it as CSV, JSON lines or Parquet."
                 raise InputError(f"this is {what}", remedy, path=self.path)
-        text = data.decode(self.encoding, "replace").removeprefix("\ufeff")
+        text = data.decode(self.encoding or "ascii", "replace").removeprefix("\ufeff")
         begun = text.lstrip()
         if not begun:
             return Head("empty")
@@ -545,13 +571,15 @@ class Source:
 
     @cached_property
     def encoding(self) -> str:
-        """`utf-8`; `utf-16` by its byte order mark; or `cp1252`, Excel's, if no byte above 127 is part of UTF-8."""
+        """`utf-8`; `utf-16` by its byte order mark; else one of Excel's without Unicode, empty if it is not known."""
         data = self.head[: len(self.head) - 3 if len(self.head) == HEAD_BYTES else None]
         if data.startswith(_UTF16_BOMS):
             return "utf-16"
-        if data.isascii() or _BEYOND_ASCII.search(data.decode("utf-8", "surrogateescape")):
-            return "utf-8"
-        return "cp1252"
+        text, ascii_ = (len(data.decode(encoding, "ignore")) for encoding in ("utf-8", "ascii"))
+        invalid = len(data.decode("utf-8", "surrogateescape")) - text  # bytes
+        other = _other_encoding(data) if invalid else "utf-8"
+        by_chance = 0.05 if other.startswith("cp125") else 0.5  # more is UTF-8 with damaged lines
+        return other if text - ascii_ <= by_chance * invalid else "utf-8"
 
     @property
     def name(self) -> str:
@@ -573,7 +601,7 @@ class Source:
         else:
             self._consumed = True
             stream = _StandardInput(_Joined(self._begun, cast("io.BufferedReader", sys.stdin.buffer)))
-        if self.encoding == "utf-16" or (self.recoded and self.encoding == "cp1252"):
+        if self.encoding == "utf-16" or (self.recoded and self.encoding != "utf-8"):
             return cast("BinaryIO", _Recoded(stream, self.encoding, "surrogateescape", newline="\n"))
         return stream
 

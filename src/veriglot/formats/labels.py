@@ -10,9 +10,9 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.base import cell_text, decoded_value, is_native, present
+from veriglot.formats.base import cell_text, decoded_value, present
 from veriglot.plugins import read_package_data
-from veriglot.records import Annotation, Kind, Span
+from veriglot.records import Annotation, Kind, Span, Task
 from veriglot.records.taxonomy import taxonomy_with
 
 if TYPE_CHECKING:
@@ -52,6 +52,17 @@ def first_of(item: Any, keys: Iterable[str], kind: Any) -> Any:
     right = {key: each for key, each in given if isinstance(each, kind) and not isinstance(each, bool)}
     named = {normalized(str(key)): each for key, each in right.items()} | right
     return next((named[key] for key in keys if key in named), None)
+
+
+def is_native(key: str, value: Any) -> bool:
+    """Whether a column is a field of the native format with that name."""
+    if key == "task":
+        return isinstance(value, str) and value in list(Task)
+    if key == "annotations":
+        return isinstance(value, list) and all(
+            isinstance(each, dict) and "annotator" in each and {"taxonomy", "spans"} & each.keys() for each in value
+        )
+    return isinstance(value, dict) and (key == "meta" or (key == "generator" and isinstance(value.get("name"), str)))
 
 
 # One label for the whole response.

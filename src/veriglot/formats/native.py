@@ -8,7 +8,7 @@ import msgspec
 
 from veriglot.errors import InputError
 from veriglot.formats.base import Format, Reading, Sniff
-from veriglot.formats.columns import has_labels, names_other_evidence, sample_of
+from veriglot.formats.columns import has_labels, sample_of
 from veriglot.records import Sample, decode_json, sample_from
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ class NativeLines(Format):
         """By the keys `id` and `response`."""
         if head.keys >= {"id", "status", "detector"} or not head.keys >= {"id", "response"}:
             return None
-        if head.record is not None and names_other_evidence(head.record):
-            return None  # it would be lost silently
             # Other data may use the same two keys; a key that only we have makes it sure.
         sure = head.keys & {"evidence", "annotations", "generator", "meta"} or len(head.keys) <= 4
         return Sniff(0.9 if sure else 0.6, "the keys `id` and `response`")

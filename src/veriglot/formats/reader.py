@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import FORMATS, FileReport, Reading, Report, load_format
 from veriglot.formats.columns import check_columns, checked
-from veriglot.formats.containers import MAX_LINE_BYTES, Head, Source, read_container
+from veriglot.formats.containers import Head, Source, read_container
 from veriglot.formats.native import without_null
 from veriglot.records import Annotation, Kind, Prediction, Sample, from_mapping
 from veriglot.storage.checkpoint import FailedRow, without_side_files
@@ -81,7 +81,7 @@ def _head(source: Source) -> Head:
 
 def _refuse(source: Source, head: Head) -> NoReturn:
     """Raise the error for a source without a known format."""
-    if b"\0" in source.head and source.encoding == "utf-8" and head.container not in {"parquet", "arrow"}:
+    if b"\0" in source.head and source.encoding != "utf-16" and head.container not in {"parquet", "arrow"}:
         raise InputError("this is binary data, not text", f"{_SAVE}.", path=source.path)
     if head.keys >= {"id", "status", "detector"}:
         remedy = "Name the samples that they were made of."
@@ -93,7 +93,7 @@ def _refuse(source: Source, head: Head) -> NoReturn:
         except InputError as error:
             if "\ufffd" in error.detail:
                 source.refuse_encoding()
-            if source.encoding == "cp1252":
+            if source.encoding != "utf-8":
                 error.remedy += ". If letters look wrong, save the file as UTF-8."
             raise error.at(path=source.path) from error
     if not head.keys:
@@ -224,7 +224,6 @@ def read(
     *,
     format: str | None = None,  # noqa: A002  the word that users type
     strict: bool = False,
-    max_line_bytes: int = MAX_LINE_BYTES,
     report: Report | None = None,
     language: str | None = None,
     columns: Mapping[str, str] | None = None,
@@ -235,7 +234,6 @@ def read(
         path: a file, a folder (all its files with a known format, sorted by name), or "-".
         format: the format's name; detected from the content if None.
         strict: refuse content that would need a repair.
-        max_line_bytes: a longer line is an error, and is not loaded into memory.
         report: gets counts of repairs, file by file.
         language: BCP 47 tag of samples whose rows have none; it takes precedence over one in the file's name. Without
             either the language stays None; it is never assumed.
@@ -246,7 +244,7 @@ def read(
         UnknownNameError: no such format.
     """
     rows = read_rows(
-        path, format=format, strict=strict, max_line_bytes=max_line_bytes, report=report, language=language,
+        path, format=format, strict=strict, report=report, language=language,
         columns=columns,
     )  # fmt: skip
     try:
@@ -264,7 +262,6 @@ def read_rows(
     *,
     format: str | None = None,  # noqa: A002
     strict: bool = False,
-    max_line_bytes: int = MAX_LINE_BYTES,
     report: Report | None = None,
     language: str | None = None,
     seen: SeenIds | None = None,
@@ -277,7 +274,6 @@ def read_rows(
         path: as for `read`, like the next arguments.
         format: its format.
         strict: refuse repairs.
-        max_line_bytes: maximum length of a line.
         report: gets counts.
         language: BCP 47 tag of samples that have none.
         seen: ids that may not occur again, for several inputs of one output; ids of this path are added. Ids within one
@@ -309,7 +305,7 @@ def read_rows(
                     check_columns(head, columns)
                 except InputError as error:
                     raise error.at(path=source.path) from error
-        records = read_container("text" if format_.takes_lines else guessed.container, source, max_line_bytes)
+        records = read_container("text" if format_.takes_lines else guessed.container, source)
         for row in _with_shared(format_.rows(records, reading), reading):
             if isinstance(row, Sample) and not seen.is_new(row.id):
                 row = _renamed(row, reading, seen)

@@ -263,7 +263,7 @@ def _format_for(path: str | Path) -> str:
     if name is None:
         raise UsageError(
             f"The name {Path(path).name!r} does not say which format to write.",
-            "Name it (format=, --to), or end the name in .jsonl or .parquet.",
+            "Name it (format=, --to), or end the name in .jsonl or .parquet. `veriglot detect` writes .csv.",
         )
     return name
 

@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from veriglot.judging.phrases import harmless_words, is_refusal, patterns_of
+from veriglot.judging.phrases import harmless_words, patterns_of, refusal_length
 from veriglot.text.segmentation import word_bounds
 
 PAIRS = sorted((Path(__file__).resolve().parents[2] / "benchmarks" / "minimal_pairs").glob("*.toml"))
+
+
+def is_refusal(sentence: str, language: str) -> bool:
+    return bool(sentence) and refusal_length(sentence, language) == len(sentence)
 
 
 def left(text: str, language: str | None, question: str | None = None) -> str:
@@ -148,6 +152,74 @@ def test_an_announcement_may_take_up_the_question() -> None:
     assert "fire" in left(text, "en")
 
 
+@pytest.mark.parametrize(
+    ("language", "frame", "claim"),
+    [
+        ("en", "**Document 2** explains that ", "12 men died."),
+        ("en", "The second document states: ", "12 men died."),
+        ("en", "However, it does state that ", "12 men died."),
+        ("de", "Dokument 2 besagt, dass ", "12 Männer starben."),
+        ("fr", "Le **document 2** indique que ", "12 hommes sont morts."),
+        ("es", "El texto señala que ", "12 hombres murieron."),
+        ("ru", "**Документ 2** сообщает, что ", "12 человек погибли."),
+        ("pl", "Dokument 2 podaje, że ", "12 osób zginęło."),
+        ("fi", "Asiakirja 2 kertoo, että ", "12 ihmistä kuoli."),
+        ("ar", "يذكر المستند 2 أن ", "12 رجلا ماتوا."),
+        ("hi", "दस्तावेज़ 2 में ", "12 लोग मरे।"),
+        ("sw", "Hati ya 2 inasema kwamba ", "watu 12 walikufa."),
+        ("ko", "**문서 2**는 ", "12명이 죽었다."),
+        ("ja", "**文書2**は", "12人が死亡した。"),
+        ("zh", "**文档2**指出，", "共有12人死亡。"),
+        ("zh", "不过，文中提到，", "共有12人死亡。"),
+    ],
+)
+def test_that_a_source_says_something_is_no_claim(language: str, frame: str, claim: str) -> None:
+    assert left(frame + claim, language) == left(claim, language)
+    assert "12" in left(claim, language)
+
+
+@pytest.mark.parametrize(
+    ("language", "line", "announced"),
+    [
+        ("en", "There seems to be a misunderstanding in your question.", ""),
+        ("de", "Um diese Frage zu beantworten, gehen wir die Dokumente Schritt für Schritt durch:", ""),
+        ("fr", "Voici un aperçu des principaux événements :", ""),
+        ("nl", "Uw vraag bevat een fout.", ""),
+        ("it", "Sembra esserci un equivoco nella domanda.", ""),
+        ("uk", "Ось основні причини:", ""),
+        ("tr", "Sorunuzda bir yanlış anlama var gibi görünüyor.", ""),
+        ("ar", "يبدو أن هناك خطأ في سؤالك.", ""),
+        ("hi", "यहाँ मुख्य कारण दिए गए हैं:", ""),
+        ("ko", "질문에 오해가 있는 것 같습니다.", ""),
+        ("ja", "主な出来事の概要は以下の通りです。", ""),
+        ("zh", "您的问题中似乎有误解。", ""),
+        ("en", "The error was a wrong valve.", "The error was a wrong valve"),
+    ],
+)
+def test_what_answers_say_of_a_question_and_of_lists(language: str, line: str, announced: str) -> None:
+    assert left(line, language) == announced
+
+
+@pytest.mark.parametrize(
+    ("language", "headers", "label", "value"),
+    [
+        ("en", "Feature | Details", "Current use", "Museum"),
+        ("de", "Merkmal | Angabe", "Nutzung", "Museum"),
+        ("pt", "Característica | Detalhes", "Uso atual", "Museu"),
+        ("ru", "Характеристика | Описание", "Использование", "Музей"),
+        ("th", "หัวข้อ | รายละเอียด", "การใช้งาน", "พิพิธภัณฑ์"),
+        ("ar", "الخاصية | التفاصيل", "الاستخدام", "متحف"),
+        ("zh", "项目 | 内容", "用途", "博物馆"),
+    ],
+)
+def test_names_of_properties_in_a_table_claim_nothing(language: str, headers: str, label: str, value: str) -> None:
+    row = f"\n|---|---|\n| {label} | {value} |"
+    assert left(f"| {headers} |{row}", language) == left(value, language)
+    assert left(f"| {value} | {headers} |{row}", language).startswith(left(value, language)), "a header that is a name"
+    for text in (f"| {headers} |\n| {label} | {value} |", f"| {headers.split('|')[1]} |{row}"):
+        assert left(label, language) in left(text, language), "rows of no table, or of one that lists other things"
+
+
 def test_yes_and_no_and_facts_are_judged() -> None:
     for text in ("Yes.", "No, that is what the text says.", "The document was signed in the town of Norva."):
         assert left(text, "en").split() == [text[s:e] for s, e in word_bounds(text, "en").tolist()]
@@ -184,6 +256,24 @@ def test_yes_and_no_and_facts_are_judged() -> None:
 )
 def test_refusals(language: str, sentence: str) -> None:
     assert is_refusal(sentence, language)
+
+
+@pytest.mark.parametrize(
+    ("language", "refusal", "claim"),
+    [
+        ("en", "The context does not mention the price for adults", ", but children enter free of charge."),
+        ("en", "The text does not give a year", ", but the mill burned in 1874."),
+        ("de", "Der Text erwähnt den Preis nicht", ", aber der Eintritt für Kinder ist frei."),
+        ("fr", "Le contexte ne mentionne pas le prix", ", mais l'entrée est gratuite pour les enfants."),
+        ("ru", "В тексте не упоминается цена", ", но для детей вход в музей бесплатный."),
+        ("ar", "لا يذكر السياق سعر الدخول", "، لكن الدخول مجاني للأطفال في كل يوم."),
+        ("ja", "文脈には料金についての記載がありませんが", "、子どもの入場は無料であり予約も要りません。"),
+        ("zh", "上下文没有提到成人的票价", "，但儿童每天都可以免费进入博物馆。"),
+        ("en", "", "The mill in Norva burned down, but the text does not say why."),
+    ],
+)
+def test_a_refusal_may_be_the_first_part_of_a_sentence(language: str, refusal: str, claim: str) -> None:
+    assert refusal_length(refusal + claim, language) == len(refusal)
 
 
 @pytest.mark.parametrize(

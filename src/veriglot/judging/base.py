@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from veriglot.errors import InputTypeError, UsageError
-from veriglot.judging.phrases import is_refusal
+from veriglot.judging.phrases import refusal_length
 from veriglot.plugins import PickledByArguments
 from veriglot.records import JudgedUnit, Pointer, Prediction, Sample, Span, Status, Task, Word
 from veriglot.records.languages import UNDETERMINED, base_tag, find_language, tag_of
@@ -108,7 +108,8 @@ def resolve_language(sample: Sample) -> ResolvedLanguage | None:
 
 def _declines(response: str, own: Identified, around: Identified) -> bool:
     """Whether a response is a refusal in its own language, but not in that of question or evidence."""
-    return is_refusal(response, own.tag) and not is_refusal(response, around.tag)
+    whole = len(response)
+    return refusal_length(response, own.tag) == whole > refusal_length(response, around.tag)
 
 
 def _proves(language: Identified | None, text: str, needed: float) -> bool:

@@ -20,13 +20,13 @@ from veriglot.text.normalization import fold, normalise, plain
 from veriglot.text.segmentation import folded_words, sentences, space_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from veriglot.arrays import Bools, Bounds
 
     Range = tuple[int, int]
 
-__all__ = ["Patterns", "harmless_words", "is_refusal", "patterns_of"]
+__all__ = ["Patterns", "harmless_words", "patterns_of", "refusal_length", "words_within"]
 
 
 _STEM = 5  # code points: words that agree in their first five count as one stem
@@ -44,6 +44,7 @@ _GAP = (
     r"\s!-/:-@\[-`{-~¡¿।॥·…•。、・「」『』（）【】！？：；，"  # after normalisation; everything else is inside a word
 )
 _LEADING = re.compile(rf"(?:\[?[\d, ]{{1,9}}\]|\d{{1,3}}[.)](?=\s)|[{_GAP}])*")
+_LABEL = re.compile(r"^[ \t]*\|[^|\n\d]*(?=\|)", re.MULTILINE)  # the first cell of a row
 _BRACKETS = re.compile(r"[(\[（【]([^()\[\]（）【】\n]{1,80})[)\]）】]")
 _NOTHING = re.compile(rf"(?:[{_GAP}]|(?<!\d)\d{{1,3}}(?!\d))*")
 _SOFT = " \t\n\"'*_()-"  # may stand inside an opening
@@ -70,6 +71,7 @@ class _Wording(msgspec.Struct, forbid_unknown_fields=True):
     lead: str  # how it is referred to
     fill: str  # what may stand among them
     intro: str  # what lists and answers are called
+    label: str  # what the first column of a table is called whose rows begin with the name of a property
     answers: str  # yes and no
     openers: list[str]
     closings: list[str]
@@ -104,30 +106,47 @@ class Patterns:
         self._before = rf"(?:(?<=[{_GAP}])|^)" if self.spaced else ""
         self._after = rf"(?=[{_GAP}]|$)" if self.spaced else ""
         self._clitics = f"(?:{'|'.join(map(re.escape, wording.clitics.split()))})*" if wording.clitics else ""
-        source, according = (self._any_of(self._listed(words)) for words in (wording.source, wording.according))
-        # a source with its number, before a comma or "according to"; of a law's articles the number tells
+        self.lead, self.source, self.answers, self.condition, self.copula, self.offer = map(
+            self._words,
+            (wording.lead, wording.source, wording.answers, wording.condition, wording.copula, wording.offer),
+        )
+        self.although, self.according, self.asking, self.that, self.negation, say = map(
+            self._words,
+            (wording.although, wording.according, wording.asking, wording.that, wording.negation, wording.say),
+        )
+        source, that = self.source.pattern, self.that.pattern
+        few = rf"(?:{self._words(wording.fill).pattern}[{_SOFT}]+){{0,3}}"
+        says = rf"{say.pattern}[{_SOFT},]*{that if wording.that else ''}"
+        # a source with its number, before a mark, "says that" or "according to"; of a law's articles the number tells
         article = r"art|стат|член|član|člán|अनुच्छेद|অনুচ্ছেদ|άρθρ|\S{0,3}ماد|cikk|სტატი|параграф"
         particle = r"\s*(?:'\w{1,3}\s|(?:에|-ის|के|की|এর)\s)?"
-        numbered = rf"(?!{article}){source}\s*\d{{1,2}}(?:(?=\s*,\D)|{particle}\s*{according})"
-        words = self._listed(wording.source, wording.info, wording.lead, wording.fill, wording.intro)
+        topic = r"[*_]*(?:(?:은|는|에|에는|에서|에서는|'[dt][ea]|\s*में)(?=[\s*,])|[はにで])"
+        numbered = (
+            rf"(?!{article}){source}\s*(?:(?:ch?|[yl])a\s)?\d{{1,2}}"
+            rf"(?:{particle}\s*{self.according.pattern}|{topic}|(?=\s*,\D|[:*]|\s*(?:{says}|{that})))"
+        )
+        words = self._listed(wording.source, wording.info, wording.lead, wording.fill, wording.intro, wording.label)
         every = self._any_of([numbered, *words])
         self.run = re.compile(rf"{self._before}(?:{every}[{_SOFT}]*)+", re.MULTILINE)
-        self.lead = self._words(wording.lead)
-        self.source = self._words(wording.source)
+        cited = rf"(?:{numbered}|{source})"
+        reports = rf"(?:{cited}[{_SOFT}]*{say.pattern}|{say.pattern}[{_SOFT}]*{few}{cited})(?:[{_SOFT},]*{that})?"
+        self.adds = re.compile(
+            rf"{self._words(wording.but, wording.although).pattern}[\s,*]*{few}(?:{source}[{_SOFT}]*)?{says}"
+        )
+        self._frames = [re.compile(f"{self._before}{few}{each}") for each in (reports, numbered)] + [self.adds]
+        self.parting = re.compile(
+            f"{self._words(wording.but, wording.although, wording.because).pattern}|{_CLAUSE.pattern}"
+        )
+        # headers such as "Event" or "Details", the first perhaps such as "Feature", and the rows below
+        self.tables = re.compile(
+            rf"^[ \t]*\|((?:[^\w\n|]|{self._words(wording.label).pattern})+\|)?(?:[^\w\n]|{every})*"
+            r"\n[ \t]*\|[ \t:|-]*--[ \t:|-]*((?:\n[ \t]*\|.*)*)",
+            re.MULTILINE,
+        )
         self.referent = self._words(wording.source, wording.info)
         self.intro = self._words(wording.lead, wording.intro, wording.source)
-        self.answers = self._words(wording.answers)
         self.closings = self._any([self._phrase(f"{phrase}*") for phrase in wording.closings])
-        self.condition = self._words(wording.condition)
-        self.copula = self._words(wording.copula)
-        self.offer = self._words(wording.offer)
         self.refusals = self._any(list(map(self._phrase, wording.refusals)))
-        self.but = self._words(wording.but, wording.although, wording.because)
-        self.although = self._words(wording.although)
-        self.according = self._words(wording.according)
-        self.asking = self._words(wording.asking)
-        self.that = self._words(wording.that)
-        self.negation = self._words(wording.negation)
         self.listing, self.inflected = {*wording.listing.split()}, wording.inflected
         self._moves, self._fall = self._words(wording.rise, wording.fall), self._words(wording.fall)
         than = self._any_of(self._listed(wording.than), "")
@@ -173,11 +192,11 @@ class Patterns:
         """The phrases that deny, and a negation near a verb of saying or a noun of what evidence holds."""
         expressions = list(map(self._phrase, wording.denials))
         if wording.negation:
-            negation, say = map(self._any_of, (self._listed(wording.negation), self._listed(wording.say, wording.info)))
-            expressions.append(rf"{negation}(?:[\s'-]+{_PART}){{0,3}}?[\s'-]+{say}")
+            say = self._words(wording.say, wording.info).pattern
+            expressions.append(rf"{self.negation.pattern}(?:[\s'-]+{_PART}){{0,3}}?[\s'-]+{say}")
             if wording.inverted:
-                that = f"(?!{self.that.pattern})"
-                expressions.append(rf"{say}(?:\s+{that}[^\s,.;:!?)\"]+){{0,3}}?\s+{negation}")
+                part = rf"(?!{self.that.pattern})[^\s,.;:!?)\"]+"
+                expressions.append(rf"{say}(?:\s+{part}){{0,3}}?\s+{self.negation.pattern}")
         return self._any(expressions)
 
     def framing_end(self, text: str, start: int, end: int, *, whole: bool) -> int:
@@ -196,9 +215,11 @@ class Patterns:
         closed = whole and _NOTHING.fullmatch(text, after, end)
         if (closed or re.match(r"[\s*_]*:", text[after:end])) and self.intro.search(text, start, after):
             return after
-        if not named or _NOTHING.fullmatch(text, last, end):
+        if _NOTHING.fullmatch(text, last, end):
             return start
-        return max(m.end() for p in (self.lead, self.referent) for m in p.finditer(text, start, last))
+        ends = [m.end() for p in (self.lead, self.referent) for m in p.finditer(text, start, last) if named]
+        ends += [m.end() for p in self._frames if (m := p.match(text, start, end))]
+        return max(ends, default=start)
 
     def run_end(self, text: str, start: int, end: int) -> int:
         """Where the words of any class that begin at `start` end, or `start`."""
@@ -260,8 +281,8 @@ def _compiled(base: str) -> Patterns | None:
 def harmless_words(response: str, bounds: Bounds, language: str | None, question: str | None = None) -> Bools:
     """The words that need no support because they claim nothing; `yes` and `no` are claims, and so are refusals here.
 
-    List numbers, citation marks, tags; openings ("According to the text,"), closings ("I hope this helps"), and the
-    lines that announce a list, which may take up words of the question.
+    List numbers, citation marks, tags, headers of tables ("Details"); openings ("According to the text,"), closings ("I
+    hope this helps"), and the lines that announce a list, which may take up words of the question.
 
     Args:
         response: the response.
@@ -279,16 +300,24 @@ def harmless_words(response: str, bounds: Bounds, language: str | None, question
     stretches: list[Range] = []
     for known in filter(None, {patterns, _compiled("en")}):
         stretches += [match.span() for match in _BRACKETS.finditer(folded) if known.cites(match[1])]
+        for table in known.tables.finditer(folded):
+            stretches.append((table.start(), table.start(2)))
+            stretches += map(re.Match.span, _LABEL.finditer(folded, *table.span(2)) if table[1] else ())
     if patterns:
         asked = {word[:_STEM] for word in folded_words(question or "", language)}
         at = np.searchsorted(normal.starts, np.array(sentences(response, language) or np.empty((0, 2)), np.int64))
         framing = _framing(patterns, folded, at.tolist(), asked)
         stretches += [*framing, *map(re.Match.span, patterns.copula.finditer(folded))]
     ranges.extend(normal.original(start, end) for start, end in stretches if start < end)
-    harmless = np.zeros(len(bounds), bool)
+    return words_within(bounds, ranges)
+
+
+def words_within(bounds: Bounds, ranges: Iterable[Range]) -> Bools:
+    """Which words lie within a range, shape (n,); words and ranges are half-open code point ranges, words in order."""
+    within = np.zeros(len(bounds), bool)
     for start, end in ranges:
-        harmless[np.searchsorted(bounds[:, 0], start) : np.searchsorted(bounds[:, 1], end, "right")] = True
-    return harmless
+        within[np.searchsorted(bounds[:, 0], start) : np.searchsorted(bounds[:, 1], end, "right")] = True
+    return within
 
 
 def _list_numbers(response: str) -> Iterator[Range]:
@@ -313,13 +342,14 @@ def _framing(patterns: Patterns, text: str, spans: list[list[int]], asked: set[s
         whole = True
         while start < end:
             answer = patterns.answers.match(text, start, end) if whole else None
-            if answer and not patterns.openers.match(text, start, end):
+            if answer and not any(each.match(text, start, end) for each in (patterns.openers, patterns.adds)):
                 after, whole = answer.end(), False
             elif (after := patterns.framing_end(text, start, end, whole=whole)) > start:
                 yield start, after
             else:
                 break
             start = _LEADING.match(text, after, end).end()  # type: ignore[union-attr]
+        yield from map(re.Match.span, patterns.adds.finditer(text, start, end))
         if _announces(patterns, text[first:end], asked):
             yield first, end
         for comma in re.finditer(r"[,(] *", text[start:end]):
@@ -346,37 +376,39 @@ def _announces(patterns: Patterns, line: str, asked: set[str]) -> bool:
     return all(word[:_STEM] in asked for word in re.findall(rf"[^{_GAP}]+", rest))
 
 
-def is_refusal(sentence: str, language: str | None) -> bool:
-    """Whether a sentence says that the evidence does not say, or that the answer is not known.
+def refusal_length(sentence: str, language: str | None) -> int:
+    """How much of a sentence says that the evidence does not say, or that the answer is not known, in code points.
 
-    Of its clauses one must do so, and every other too, or be as short as "I am sorry", or say what is not known ("when
-    the mill burned"). An answer that begins with "No," is none, nor what begins with "although", nor what says that
-    according to the evidence somebody did not say something.
+    It is all of the sentence if of its clauses one says so, and every other too, or is as short as "I am sorry", or
+    says what is not known ("when the mill burned"); else it ends with the last clause that says so before one that
+    claims something. An answer that begins with "No," is no refusal, nor what begins with "although", nor what says
+    that according to the evidence somebody did not say something.
 
     Args:
         sentence: one sentence.
-        language: BCP 47 tag; False in a language without a table.
+        language: BCP 47 tag; 0 in a language without a table.
     """
     patterns = patterns_of(language)
     if patterns is None:
-        return False
+        return 0
     text = plain(sentence)
     start = _LEADING.match(text).end()  # type: ignore[union-attr]  # it matches nothing, too
     answer = patterns.answers.match(text, start)
     if patterns.although.match(text, start) or (answer and re.match(r"\s*[,.:;!-]", text[answer.end() :])):
-        return False
+        return 0
     has_source = bool(patterns.source.search(text)) and not patterns.according.search(text)
-    parts = (part.lstrip() for clause in patterns.but.split(text) for part in _CLAUSE.split(clause))
-    clauses = [part for part in parts if not _NOTHING.fullmatch(part)]
-    denials = [
-        _denies(patterns, clause, has_source) and not (number and patterns.that.match(clause))
-        for number, clause in enumerate(clauses)
-    ]
-    first = denials.index(True) if True in denials else len(clauses)
-    return first < len(clauses) and all(
-        denies or patterns.claims_nothing(clause, _AFTER if number > first else _SORRY)
-        for number, (clause, denies) in enumerate(zip(clauses, denials, strict=True))
-    )
+    denied = low = 0
+    first = True
+    for high, after in (*map(re.Match.span, patterns.parting.finditer(text)), (len(text), 0)):
+        clause, low = text[low:high].lstrip(), after
+        if _NOTHING.fullmatch(clause):
+            continue
+        if _denies(patterns, clause, has_source) and (first or not patterns.that.match(clause)):
+            denied = high
+        elif not patterns.claims_nothing(clause, _AFTER if denied else _SORRY):
+            return denied and normalise(sentence, spaces=False).original(0, denied)[1]
+        first = False
+    return denied and len(sentence)
 
 
 def _denies(patterns: Patterns, clause: str, has_source: bool) -> bool:

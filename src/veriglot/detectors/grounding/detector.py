@@ -33,7 +33,7 @@ from veriglot.judging.base import (
     words_from_confidences,
 )
 from veriglot.judging.contradictions import contradicted_words
-from veriglot.judging.phrases import harmless_words, is_refusal
+from veriglot.judging.phrases import harmless_words, refusal_length, words_within
 from veriglot.judging.relations import Words
 from veriglot.records import Pointer, Prediction, Sample, Span, Status, Word
 from veriglot.records.languages import base_tag
@@ -109,20 +109,21 @@ class ScriptCalibration(Record):
         line = self.scripts[script] if script is not None and self.covers(tag, script) else self.default
         return sigmoid(line.slope * logits.astype(np.float64) + line.offset)
 
-    def score(self, logits: Float32s, response_logit: float | None = None) -> float:
+    def score(self, logits: Float32s, response_logit: float | None = None, refused: int = 0) -> float:
         """Probability that the response has any unsupported span; arguments as for `response_features`."""
-        evidence = response_features(logits, response_logit)
+        evidence = response_features(logits, response_logit, refused)
         return float(sigmoid(np.array([evidence @ np.array(self.response)]))[0])
 
 
-def response_features(logits: Numbers, response_logit: float | None = None) -> Float64s:
+def response_features(logits: Numbers, response_logit: float | None = None, refused: int = 0) -> Float64s:
     """Features of the response score: of the words' logits the maximum, the mean of the highest tenth, and the mean.
 
-    Then the log of the number of words, the logit of the response if the detector gives one, and the constant 1.
+    Then the log of the number of words (`refused` more than there are logits), the logit of the response if the
+    detector gives one, and the constant 1.
     """
     ordered = np.sort(logits.astype(np.float64))
     top = max(1, round(len(ordered) * _TOP_SHARE))
-    pooled = [ordered[-1], ordered[-top:].mean(), ordered.mean(), np.log(len(ordered))]
+    pooled = [ordered[-1], ordered[-top:].mean(), ordered.mean(), np.log(len(ordered) + refused)]
     return np.array([*pooled, *([] if response_logit is None else [response_logit]), 1.0])
 
 
@@ -201,7 +202,7 @@ def number_support(text: str, bounds: Int64s, language: str, passages: Iterable[
 
 
 def find_refusals(sample: Sample, bounds: Int64s, language: str, numbers: Int64s) -> Bools:
-    """Words of sentences that say that the evidence has no answer; not numbers that evidence and question lack.
+    """Words that say that the evidence has no answer; not numbers that evidence and question lack.
 
     Args:
         sample: has a response.
@@ -209,12 +210,13 @@ def find_refusals(sample: Sample, bounds: Int64s, language: str, numbers: Int64s
         language: BCP 47 tag of the response.
         numbers: as `RawPrediction.numbers`, shape (n,).
     """
-    result = np.zeros(len(bounds), bool)
-    for start, end in sentences(sample.response, language):
-        if is_refusal(sample.response[start:end], language):
-            result[np.searchsorted(bounds[:, 0], start) : np.searchsorted(bounds[:, 1], end, "right")] = True
+    response = sample.response
+    spans = sentences(response, language)
+    result = words_within(
+        bounds, ((start, start + refusal_length(response[start:end], language)) for start, end in spans)
+    )
     if (result & (numbers < 0)).any():
-        asked = number_support(sample.response, bounds, language, [(sample.question or "", language)])
+        asked = number_support(response, bounds, language, [(sample.question or "", language)])
         result &= (numbers >= 0) | (asked > 0)
     return result
 
@@ -444,6 +446,8 @@ class RawPrediction:
         types: the span types, in the order of the logits.
         harmless: words that claim nothing, such as markup, shape (n,).
         verbatim: words of sentences that the evidence contains verbatim, shape (n,).
+        refused: number of harmless words that refuse in sentences with a claim; without them a wrong claim after "The
+            text does not say" would score as low as a short answer.
         numbers: result of `text.support.support` for words of numbers and dates, else 0, shape (n,).
         contradicted: see `contradicted_words`, shape (n,).
         evidence: the sentences of the evidence.
@@ -464,6 +468,7 @@ class RawPrediction:
     notes: tuple[str, ...] = ()
     response_logit: float | None = None
     location_logits: Float32s | None = None
+    refused: int = 0
 
 
 class WordDetector(BaseDetector[ResolvedLanguage, RawPrediction]):
@@ -501,7 +506,9 @@ class WordDetector(BaseDetector[ResolvedLanguage, RawPrediction]):
         logits = logits + absent * (result.numbers < 0) + present * (result.numbers > 0)
         sure = result.verbatim | (result.numbers == COMPUTED)
         logits[sure] = np.minimum(logits[sure], VERBATIM_LOGIT)
-        score = calibration.score(logits[~harmless], result.response_logit) if not harmless.all() else 0.0
+        score = (
+            calibration.score(logits[~harmless], result.response_logit, result.refused) if not harmless.all() else 0.0
+        )
         located = logits if result.location_logits is None else np.where(sure, logits, result.location_logits)
         confidences = calibration.confidences(located, plan.tag, plan.script)
         lacked = ((result.numbers < 0) | result.contradicted) & ~harmless & ~result.verbatim
@@ -754,7 +761,9 @@ class Grounding(WordDetector):
         evidence_tag = evidence_language or resolved.tag
         read_in = [(passage.text, passage.language or evidence_tag) for passage in sample.evidence]
         numbers = number_support(sample.response, features.response.bounds, resolved.tag, read_in)
-        harmless |= find_refusals(sample, features.response.bounds, resolved.tag, numbers)
+        refused = find_refusals(sample, features.response.bounds, resolved.tag, numbers)
+        harmless |= refused
+        refused &= np.isin(features.sentence, features.sentence[~harmless])
         grouped = np.diff(features.response.bounds)[:, 0] > features.response.lengths
         verbatim = find_verbatim(features, harmless, sample.passages, evidence_tag)
         digits = np.array([sample.response[start].isdecimal() for start in features.response.bounds[:, 0]])
@@ -772,7 +781,17 @@ class Grounding(WordDetector):
             )
         types = self._manifest.types
         return RawPrediction(
-            features, logits, self.calibration, types, harmless, verbatim, numbers, contradicted, read, notes
+            features,
+            logits,
+            self.calibration,
+            types,
+            harmless,
+            verbatim,
+            numbers,
+            contradicted,
+            read,
+            notes,
+            refused=int(refused.sum()),
         )
 
     def _words_of(self, document: Document, text: str, sentence: Int64s, claims: Bools | bool = True) -> Words:

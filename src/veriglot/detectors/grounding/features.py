@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veriglot.detectors.grounding.document import MEANING, Document, Lexicon, mixed, slots
+from veriglot.judging.phrases import words_within
 from veriglot.text.segmentation import sentences
 from veriglot.text.unicode import Kind, alphabet_table, code_points, text_of
 
@@ -368,7 +369,7 @@ def extract_features(
         windows=windows,
         sentence=sentence,
         vector_place=places,
-        markup=_in_markup(response, answer.bounds),
+        markup=words_within(answer.bounds, map(re.Match.span, _CONTROL_TOKEN.finditer(response))),
         word_window=surroundings.word_window,
         sentence_window=surroundings.sentence_window,
     )
@@ -386,19 +387,6 @@ def _counted(sentence: Int64s) -> Int64s:
 def _starts(sentence: Int64s) -> Int64s:
     """The first word of each sentence."""
     return np.flatnonzero(np.diff(sentence, prepend=-1))
-
-
-def _in_markup(response: str, bounds: Int64s) -> Bools:
-    """Which words stand inside a chat template's control token, `<|...|>`; models leave them behind."""
-    inside = np.zeros(len(bounds), bool)
-    if "<|" in response:
-        for match in _CONTROL_TOKEN.finditer(response):
-            low, high = (
-                np.searchsorted(bounds[:, 0], match.start()),
-                np.searchsorted(bounds[:, 1], match.end(), "right"),
-            )
-            inside[low:high] = True
-    return inside
 
 
 def _by_word(answer: Document, evidence: Document, asked: Document, lexicon: Lexicon) -> Features:

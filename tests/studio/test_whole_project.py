@@ -83,8 +83,8 @@ def _sit_exam(person: Person, *, knows: bool) -> None:
     while (text := person.response) is not None:
         if knows:
             person.mark(Mark(EXAM[KEYS[text]], "entity", "mouse" if "th" in KEYS[text] else "keys"))
-        person.end("Hand in")
-    person.button("Hand in the exam")
+        person.end("Submit")
+    person.button("Submit the exam")
     person.page.wait_for_selector("main[aria-live] h1")
 
 
@@ -95,7 +95,7 @@ def _annotate(person: Person, marks: dict[str, list[Mark]]) -> list[str]:
         person.mark(*marks[KEYS[text]])
         if KEYS[text] in {"de-1", "ar-1", "th-1"}:
             person.shot(f"desk-{KEYS[text]}")
-        person.end("Hand in")
+        person.end("Submit")
         done.append(KEYS[text])
     return done
 
@@ -112,7 +112,7 @@ def _review(person: Person) -> list[tuple[str, str]]:
             person.page.get_by_label("What should be changed?").fill(REASON)
             person.shot("send-back")
         elif key == "zh-2":
-            verdict = "Hand in corrections"
+            verdict = "Submit corrections"
             person.mark(ICE)
             person.shot("correct")
         person.end(verdict)
@@ -124,11 +124,11 @@ def _settle(lead: Person, key: str, whose: str) -> None:
     """Start from what somebody marked; of the German one, another type."""
     lead.page.goto(f"{lead.url}/lead/disagreements")
     with lead.page.expect_response(re.compile(r"/api/assignments/\d+$")):
-        lead.button(f"Settle {key}")
+        lead.button(f"Adjudicate {key}")
     lead.settled()
     lead.page.locator(".adjudicated button", has_text=whose).click()
     while (undecided := lead.page.locator('.vote[data-state="open"]')).count():
-        undecided.first.get_by_role("button", name="Leave out").click()
+        undecided.first.get_by_role("button", name="Reject").click()
     if key == "de-1":
         lead.page.locator("#response").focus()
         lead.page.keyboard.press("Escape")
@@ -137,7 +137,7 @@ def _settle(lead: Person, key: str, whose: str) -> None:
             lead.page.keyboard.press(pressed)
         lead.shot("settle")
     with lead.page.expect_response("**/api/lead/adjudications"):  # the next disagreement
-        lead.page.get_by_role("button", name="Hand in").click()
+        lead.page.get_by_role("button", name="Submit").click()
 
 
 def _exported(lead: Person, name: str) -> dict[str, bytes]:
@@ -219,7 +219,7 @@ def test_a_project_from_the_first_command_to_the_export(browser: Browser, databa
         verdicts = _review(rev)
         assert len(verdicts) == len(ANNA) + len(BO)
         assert [one for one in verdicts if one[1] != "Confirm"] == [
-            ("zh-2", "Hand in corrections"),
+            ("zh-2", "Submit corrections"),
             ("hi-2", "Send back"),
         ]
 
@@ -229,7 +229,7 @@ def test_a_project_from_the_first_command_to_the_export(browser: Browser, databa
         assert REASON in bo.page.locator(".returned").inner_text()
         bo.shot("returned")
         bo.mark(CARS)
-        bo.end("Hand in")
+        bo.end("Submit")
         rev.page.reload()
         rev.settled()
         assert _review(rev) == [("hi-2", "Confirm")]
@@ -374,7 +374,7 @@ def test_translations_are_marked_and_leave_as_hat(browser: Browser, database: st
                 anna.mark(mark)
             anna.page.get_by_label("No issues").check()
             anna.shot(f"translation-{len(response)}")
-            anna.end("Hand in")
+            anna.end("Submit")
         assert anna.response is None
         asked: list[str] = []
         anna.page.on("request", lambda request: asked.append(request.url))
@@ -462,7 +462,7 @@ def _annotate_boats(person: Person, boats: _Boats, disputed: str | None = None) 
             person.mark(next(Mark(town, "relation") for town in TOWNS["de"] if town in text))
         if len(done) == 3:
             person.shot("boats")
-        person.end("Hand in")
+        person.end("Submit")
     return done
 
 
@@ -573,14 +573,14 @@ def test_a_project_with_a_detector_from_its_suggestions_to_a_narrower_rate(
         lead.page.goto(f"{url}/lead/rates")
         german = lead.page.get_by_role("region", name="Rates").locator("tbody", has_text="German")
         german.get_by_text("narrow enough").wait_for(timeout=60_000)
-        german.get_by_text("Handed in without gold: 1. They can widen the interval").wait_for()
+        german.get_by_text("Submitted without final labels: 1. They can widen the interval").wait_for()
         lead.page.get_by_text("Nobody gets new items of languages that are narrow enough").wait_for()
         anna.page.reload()
         anna.page.get_by_text("Enough labels for now: German.").wait_for()
         lead.shot("enough")
 
         lead.page.goto(f"{url}/lead/disagreements")
-        lead.button("Settle one after the other")
+        lead.button("Adjudicate one after the other")
         lead.page.wait_for_selector(".bar")
         lead.page.locator("#response").press("x")
         expect(lead.page.locator("#votes-open")).to_have_text("0 still to decide")

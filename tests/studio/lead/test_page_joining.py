@@ -119,7 +119,7 @@ def _exam(visitor: Visitor, spans: dict[str, list[tuple[int, int, str]]]) -> Pag
     assert visitor.hand_in(spans) > 0
     visitor.go("/exam/finish")
     page.get_by_role("button", name="Item 1", exact=True).wait_for()
-    _button(page, "Hand in the exam")
+    _button(page, "Submit the exam")
     page.wait_for_selector("main[aria-live] h1")
     return page
 
@@ -180,7 +180,7 @@ def test_each_answer_stands_beside_the_known_one_once_the_exam_is_handed_in(hous
     assert visitor.hand_in({"de": [(4, 14, "entity")], "ar": []}) == 4
     assert visitor.get("/api/exam/feedback") == []
     visitor.go("/exam/finish")
-    _button(page, "Hand in the exam")
+    _button(page, "Submit the exam")
     page.locator(".feedback .case").nth(3).wait_for()
     german = page.locator(".feedback .case", has=page.locator('.marked-text[lang="de"]')).first
     yours, known = (german.locator(".side").nth(at).locator("q").all_inner_texts() for at in (0, 1))

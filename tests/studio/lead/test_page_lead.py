@@ -52,7 +52,7 @@ def test_a_lead_comes_to_the_progress(house: House) -> None:
     done, items = (sum(row[name] for row in told["languages"]) for name in ("done", "items"))
     assert tiles["Annotated"].startswith(f"{done} / {items}")
     single = sum(row["single"] for row in told["languages"])
-    assert " ".join(tiles["Gold"].split()) == f"0 and {single} from a single annotation"
+    assert " ".join(tiles["Final labels"].split()) == f"0 and {single} from a single annotation"
     assert single > 0
     assert tiles["To settle"] == str(told["disagreements"])
     assert tiles["Cost"] == f"€{told['cost']:.2f}"
@@ -188,7 +188,7 @@ def test_many_are_settled_by_a_rule(house: House) -> None:
     house.person("Cy").hand_in(ONE)
     page = lead.go("/lead/disagreements", ".case")
     open_ = lead.get("/api/lead/overview")["disagreements"]
-    page.get_by_text("Settle many by a rule").click()
+    page.get_by_text("Settle many items by a rule").click()
     page.get_by_label("What more than half mark").check()
     _button(page, "Settle by this rule")
     page.get_by_text("Settle all items that this rule decides? All languages").wait_for()
@@ -196,14 +196,14 @@ def test_many_are_settled_by_a_rule(house: House) -> None:
     page.get_by_text(re.compile(rf"{open_} settled, 0 left to a lead, 0 kept")).wait_for()
     expect(page.locator(".case")).to_have_count(0)
     page.get_by_label("From whoever agrees most with silver").check()
-    page.get_by_label("Also gold layers that a rule set").check()
+    page.get_by_label("Also replace final labels from a rule").check()
     _button(page, "Settle by this rule")
     page.get_by_role("button", name="Yes").click()
     page.get_by_text("Nobody has annotated 5 shared items in any language that have a silver layer.").wait_for()
     page.get_by_label("What more than half mark").check()
     _button(page, "Settle by this rule")
     page.get_by_role("button", name="Yes").click()
-    page.get_by_text(f"Gold layers replaced: {open_}. Settled by hand by a lead and kept: 0.").wait_for()
+    page.get_by_text(f"Final labels replaced: {open_}. Adjudicated by a lead and unchanged: 0.").wait_for()
     assert lead.get("/api/lead/overview")["disagreements"] == 0
     assert lead.trouble == []
 
@@ -229,7 +229,7 @@ def test_a_disagreement_is_read_side_by_side_and_settled(house: House) -> None:
     assert sides.nth(0).locator("q").all_inner_texts() == [german[4:9], german[22:29]]
     assert sides.nth(1).locator("q").all_inner_texts() == [german[4:9]]
     assert sides.nth(0).locator(".marked-box").count() >= 2
-    case.get_by_role("button", name=f"Settle {key}").click()
+    case.get_by_role("button", name=f"Adjudicate {key}").click()
     page.wait_for_url("**/mark/*")
     page.wait_for_selector("#response")
     number = int(page.url.rpartition("/")[2])
@@ -242,10 +242,10 @@ def test_a_disagreement_is_read_side_by_side_and_settled(house: House) -> None:
         {**event, "layer": {"spans": [{"id": "g", "start": 4, "end": 9, "type": "entity"}]}},
     )
     lead.go(f"/lead/items/{given['item']['id']}", ".events")
-    gold = page.locator(".side.known", has_text="Gold")
+    gold = page.locator(".side.known", has_text="Final labels")
     assert gold.locator("q").all_inner_texts() == [german[4:9]]
     shown = [" ".join(line.split()) for line in page.locator(".event p").all_inner_texts()]
-    assert sum(line.endswith("Became gold Ines") for line in shown) == 1
+    assert sum(line.endswith("Final labels set Ines") for line in shown) == 1
     assert not any("by rule" in line for line in shown)  # which gives nothing out, and imports nothing
     assert page.locator("h2").inner_text().startswith(key)
     lead.go("/lead/disagreements", ".summary")
@@ -260,7 +260,7 @@ def test_votes_are_taken_by_click_and_key_and_the_next_disagreement_follows(hous
     house.person("Cy").hand_in(ONE)
     page = lead.go("/lead/disagreements", ".case")
     assert page.locator(".case .tag", has_text="2 disputed").count() == 2  # entity or relation, in Arabic
-    _button(page, "Settle one after the other")
+    _button(page, "Adjudicate one after the other")
     page.wait_for_url("**/mark/*")
     page.wait_for_selector(".bar")
     first = page.url
@@ -310,7 +310,7 @@ def test_votes_are_taken_by_click_and_key_and_the_next_disagreement_follows(hous
     page.locator(".sync.saved").wait_for()
     lead.go(f"/lead/items/{given['item']['id']}", ".events")
     marks = [
-        " ".join(text.split()) for text in page.locator(".side.known", has_text="Gold").locator("li").all_inner_texts()
+        " ".join(text.split()) for text in page.locator(".side.known", has_text="Final labels").locator("li").all_inner_texts()
     ]
     assert [mark.endswith(who) for mark, who in zip(marks, ("Ali, Cy", "added"), strict=True)] == [True, True]
     assert lead.trouble == []

@@ -135,4 +135,4 @@ def test_what_the_server_says_in_english_has_words_in_every_language() -> None:
         names = [name for pattern, name in patterns if re.search(pattern, reason)]
         assert len(names) == 1, (reason, names)
         asked.update(names)
-    assert asked == {name for _, name in patterns} == {key[5:] for key in keys("en") if key.startswith("told.")}
+    assert asked == {name for _, name in patterns} == {key[7:] for key in keys("en") if key.startswith("server.")}

@@ -59,7 +59,7 @@ export const ItemHistory = ({ id, form, people }) => {
         <${Shown} item=${found.item} layer=${found[name]} form=${form} from=${name === "gold" ? givers(found, people) : undefined} /></section>`)}
       ${found.assignments.map((/** @type {any} */ one) => html`<section key=${one.id} class="side">
         <h4><bdi>${calledBy(people, one.by)}</bdi>
-          <small>${t(`lead.purpose.${one.purpose}`)} · ${t(`lead.state.${one.state}`)} · ${time(one.seconds)}</small></h4>
+          <small>${t(`purpose.${one.purpose}`)} · ${t(`state.${one.state}`)} · ${time(one.seconds)}</small></h4>
         <${Shown} item=${found.item} layer=${one.layer} form=${form} />
         ${one.message ? html`<p class="event-said" dir="auto">${one.message}</p>` : null}
         ${one.purpose === "annotate" ? html`<details class="conversation"><summary>${t("conversation.write")}</summary><${Answer} assignment=${one.id} onDone=${again} /></details>` : null}

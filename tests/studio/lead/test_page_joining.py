@@ -32,7 +32,7 @@ def test_somebody_joins_by_a_link_and_the_key_leaves_the_address(house: House) -
     page.get_by_text("Traducción automática").wait_for(state="detached")
     join = page.get_by_role("button", name="Join")
     assert join.is_disabled()
-    page.get_by_label("A name for yourself").fill("Kim ⚘")
+    page.get_by_label("Your name here").fill("Kim ⚘")
     assert join.is_disabled()  # nobody takes part who has not agreed
     page.get_by_label("I have read this and agree").check()
     join.click()
@@ -44,12 +44,12 @@ def test_somebody_joins_by_a_link_and_the_key_leaves_the_address(house: House) -
 def test_a_name_that_is_taken_is_refused_where_it_was_written(house: House) -> None:
     house.person("Kim")
     page = house.stranger().go(f"/join/{house.link()}")
-    page.get_by_label("A name for yourself").fill("kim")
+    page.get_by_label("Your name here").fill("kim")
     page.get_by_label("I have read this and agree").check()
     _button(page, "Join")
     page.get_by_role("alert").wait_for()
     assert "has this name already" in page.get_by_role("alert").inner_text()
-    field = page.get_by_label("A name for yourself")
+    field = page.get_by_label("Your name here")
     assert field.get_attribute("aria-invalid") == "true"
     assert field.evaluate("node => node === document.activeElement")
 

@@ -93,7 +93,7 @@ def test_an_invitation_is_made_copied_taken_up_and_ended(house: House) -> None:
     page.get_by_text("Copied.").wait_for()
     guest = house.stranger()
     guest.page.goto(link.input_value())
-    guest.page.get_by_label("A name for yourself").fill("Rev")
+    guest.page.get_by_label("Your name here").fill("Rev")
     guest.page.get_by_label("I have read this and agree").check()
     _button(guest.page, "Join")
     guest.page.wait_for_url("**/mark")

@@ -188,14 +188,14 @@ def test_a_project_from_the_first_command_to_the_export(browser: Browser, databa
             _sit_exam(person, knows=knows)
             assert person.page.locator("h1").inner_text() == "You passed"
             person.shot("passed")
-            person.button("To the work")
+            person.button("To my items")
             person.settled()
         carl.join(command.link("annotator", url))
         _sit_exam(carl, knows=False)
         assert carl.page.locator("h1").inner_text() == "Not passed this time"
         carl.button("Try again")
         _sit_exam(carl, knows=False)
-        assert carl.page.locator("h1").inner_text() == "The exam was not passed"
+        assert carl.page.locator("h1").inner_text() == "You did not pass the exam"
         carl.shot("out")
         carl.page.goto(f"{url}/mark")
         carl.settled()
@@ -513,14 +513,14 @@ def _give_and_take_back(lead: Person, name: str) -> tuple[str, str]:
     page.wait_for_selector("tbody th a")
     keep, take = page.locator("tbody th a").all_inner_texts()[-2:]
     for key in (keep, take):
-        page.get_by_label(f"Choose {key}").check()
+        page.get_by_label(f"Select {key}").check()
     page.get_by_role("group", name="Chosen: 2").get_by_label("Person").select_option(name)
     lead.button("Assign")
     page.get_by_text("Items changed: 2.").wait_for()
     page.goto(f"{lead.url}/lead/items?language=de&state=open")
     page.get_by_label(f"Choose {take}").check()
     lead.shot("items")
-    lead.button("Take back")
+    lead.button("Unassign")
     lead.button("Yes")
     page.get_by_text("Items changed: 1.").wait_for()
     expect(page.get_by_role("link", name=take)).to_have_count(0)
@@ -569,12 +569,12 @@ def test_a_project_with_a_detector_from_its_suggestions_to_a_narrower_rate(
         rev.join(command.link("reviewer", url))
         assert _confirm(rev) == 2 * 4 + 2 * 8
 
-        _set(lead, {"Target of the rates": "50", "Items of each person’s own": "15"})
+        _set(lead, {"Target of the rates": "50", "Other items per person": "15"})
         lead.page.goto(f"{url}/lead/rates")
         german = lead.page.get_by_role("region", name="Rates").locator("tbody", has_text="German")
-        german.get_by_text("narrow enough").wait_for(timeout=60_000)
+        german.get_by_text("precise enough").wait_for(timeout=60_000)
         german.get_by_text("Submitted without final labels: 1. They can widen the interval").wait_for()
-        lead.page.get_by_text("Nobody gets new items of languages that are narrow enough").wait_for()
+        lead.page.get_by_text("Languages that are precise enough get no new items").wait_for()
         anna.page.reload()
         anna.page.get_by_text("Enough labels for now: German.").wait_for()
         lead.shot("enough")
@@ -584,7 +584,7 @@ def test_a_project_with_a_detector_from_its_suggestions_to_a_narrower_rate(
         lead.page.wait_for_selector(".bar")
         lead.page.locator("#response").press("x")
         expect(lead.page.locator("#votes-open")).to_have_text("0 still to decide")
-        lead.page.get_by_label("Why so?").fill("The boat was built there.")
+        lead.page.get_by_label("Why? (a short note").fill("The boat was built there.")
         lead.shot("adjudication")
         lead.page.locator("#response").press("Enter")
         lead.page.wait_for_url("**/lead/disagreements")
@@ -601,7 +601,7 @@ def test_a_project_with_a_detector_from_its_suggestions_to_a_narrower_rate(
         _confirm(rev)
         rate, narrow = _rate(lead, labels())
         assert narrow < wide
-        effects = lead.page.get_by_role("region", name="What suggestions change")
+        effects = lead.page.get_by_role("region", name="Effect of suggestions")
         assert "–" not in effects.inner_text()
         lead.page.goto(f"{url}/lead/exports")
         files = _exported(lead, "Native JSONL")

@@ -505,7 +505,7 @@ def export(
     database: str | None = None,
     json: bool = False,
 ) -> None:
-    """Export all annotations so far, also while people work: each annotator's layer, final and silver labels, and the history.
+    """Export all annotations so far, also while people work: each layer, final and silver labels, and the history.
 
     The command lists what the format cannot hold; `native` holds everything.
     """
@@ -595,7 +595,7 @@ def rates(project: Path, database: str | None = None, json: bool = False) -> Non
         for step, last in ((step, step is line.steps[-1]) for step in line.steps)
     ]
     if not rows:
-        print(f"Nothing is labelled yet. A rate needs final labels of {FEWEST_CLUSTERS} items per language, drawn at random.")
+        print(f"Nothing is labelled yet. A rate needs final labels of {FEWEST_CLUSTERS} random items per language.")
         return
     title = f"Rates of hallucinated {done.unit}s; wanted: +-{done.half_width:.1%}"
     Table(title, ("language", "estimator", "labels", "rate", "95% interval", "labels needed"), rows, lead=2).print()

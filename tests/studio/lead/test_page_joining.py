@@ -76,7 +76,7 @@ def test_a_link_lets_somebody_in_again_on_another_device(house: House) -> None:
 def test_a_link_that_opens_nothing_says_so(house: House, token: str, said: str) -> None:
     visitor = house.stranger()
     page = visitor.go(f"/join/{token}")
-    assert page.locator("h1").inner_text() == "This link does not open"
+    assert page.locator("h1").inner_text() == "This link does not work"
     assert said in page.get_by_role("alert").inner_text()
     assert visitor.trouble == []
 
@@ -93,8 +93,8 @@ def test_a_wrong_address_says_what_to_do_in_the_language_of_the_browser(house: H
     kim, lead = house.person("Kim"), house.person("Ines", "lead")
     for path in ("/nowhere", "/mark/first"):
         page = kim.go(path, ".lonely a")
-        assert page.locator(".lonely p").inner_text() == "There is no such page here. Look at the address again."
-    page.get_by_role("link", name="To the work").click()
+        assert page.locator(".lonely p").inner_text() == "There is no such page here. Check the address."
+    page.get_by_role("link", name="To my items").click()
     page.wait_for_selector("#response")
     page.wait_for_selector(SAVED)  # else the browser asks before it leaves
     page = kim.go("/mark/9999", "h2")
@@ -130,7 +130,7 @@ def test_who_marks_what_is_known_passes(house: House) -> None:
     page = _exam(visitor, {"de": known, "ar": known})
     assert page.locator("h1").inner_text() == "You passed"
     assert page.locator(".exam-figures dd").all_inner_texts() == ["100%", "100%"]
-    _button(page, "To the work")
+    _button(page, "To my items")
     page.wait_for_url("**/mark")
     page.wait_for_selector("#response")
     assert visitor.trouble == []
@@ -148,7 +148,7 @@ def test_an_exam_that_has_begun_goes_on_and_is_not_counted_as_work(house: House)
     page.wait_for_selector("#response")
     page.wait_for_selector(SAVED)
     visitor.go("/exam", ".guidelines h2")
-    _button(page, "Go on with the exam")
+    _button(page, "Continue the exam")
     page.wait_for_selector("#response")
     items = len(visitor.get("/api/assignments"))
     assert page.locator(".progress .fine").inner_text() == f"Exam · 0 done · {items} open"
@@ -161,7 +161,7 @@ def test_an_exam_that_has_begun_goes_on_and_is_not_counted_as_work(house: House)
     known = [(4, 9, "entity")]
     other = house.person("Lin", passed=False)
     page = _exam(other, {"de": known, "ar": known})
-    _button(page, "To the work")
+    _button(page, "To my items")
     page.wait_for_selector("#response")
     page.wait_for_selector(SAVED)
     assert page.locator(".progress .fine").inner_text() == "0 done"  # how much follows is not known: no full bar
@@ -187,7 +187,7 @@ def test_each_answer_stands_beside_the_known_one_once_the_exam_is_handed_in(hous
     assert (yours, known) == ([TEXTS["de"][4:14]], [TEXTS["de"][4:9]])
     # of the 9 characters that are no spaces 5 are right: "wurde" of "wurde 1815"
     figures = german.locator(".case-head p").inner_text()
-    assert figures == "Of what you marked, right: 55.6% · Of what there was to mark, found: 100%"
+    assert figures == "Of what you marked, correct: 55.6% · Of what was to be marked, found: 100%"
     assert visitor.trouble == []
 
 
@@ -195,7 +195,7 @@ def test_who_fails_twice_is_out(house: House) -> None:
     visitor = house.person("Kim", passed=False)
     page = _exam(visitor, {"de": [(4, 9, "entity")]})
     assert page.locator("h1").inner_text() == "Not passed this time"
-    assert "once more" in page.locator("main").inner_text()
+    assert "one more attempt" in page.locator("main").inner_text()
     assert "Needed in each language: " in page.locator("main").inner_text()
     arabic, german = (line.split(":")[0] for line in page.locator(".exam-languages li").all_inner_texts())
     assert (arabic, german) == ("✗ Arabic", "✓ German")
@@ -206,11 +206,11 @@ def test_who_fails_twice_is_out(house: House) -> None:
     page.wait_for_selector(".guidelines h2")
     assert "one attempt" in page.locator("main").inner_text()
     page = _exam(visitor, {})
-    assert page.locator("h1").inner_text() == "The exam was not passed"
+    assert page.locator("h1").inner_text() == "You did not pass the exam"
     visitor.go("/mark", "h1")
     visitor.go("/")
     page.wait_for_url("**/exam")
-    assert "no attempt left" in page.locator("main").inner_text()
+    assert "No attempt is left" in page.locator("main").inner_text()
     assert visitor.trouble == []
 
 

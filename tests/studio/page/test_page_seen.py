@@ -272,7 +272,7 @@ def test_focus_comes_back_to_what_was_opened_from(place: Place) -> None:
         desk.press("Enter")
         desk.page.wait_for_selector("dialog[open]")
         if name == "My items":
-            assert desk.page.locator(".item-go").first.inner_text().split() == ["1", "Annotate", "German", "open"]
+            assert desk.page.locator(".item-go").first.inner_text().split() == ["1", "Annotation", "German", "Open"]
         desk.press("Escape")
         desk.page.wait_for_selector("dialog", state="detached")
         assert desk.page.evaluate(at_hand) == name

@@ -176,7 +176,7 @@ def test_handing_in_goes_to_the_next_item_and_can_be_taken_back(place: Place) ->
     desk.ready()
     desk.page.get_by_role("button", name="My items").click()
     desk.page.locator(".item-go.submitted").click()
-    desk.page.get_by_role("button", name="Take back").click()
+    desk.page.get_by_role("button", name="Reopen").click()
     desk.page.wait_for_selector("#submit")
     desk.ready().press("Home", "ArrowRight", "2")
     desk.saved()

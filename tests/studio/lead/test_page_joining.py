@@ -88,7 +88,7 @@ def test_a_wrong_address_says_what_to_do_in_the_language_of_the_browser(house: H
     page = stranger.go("/nowhere", ".lonely p + p")
     assert page.locator(".lonely p").all_inner_texts() == [
         "لا توجد هنا صفحة كهذه. تحقّق من العنوان.",
-        "افتح الرابط الذي أُرسل إليك: فهو يقود إلى عملك.",
+        "افتح رابط دعوتك: فهو يقود إلى عملك.",
     ]
     kim, lead = house.person("Kim"), house.person("Ines", "lead")
     for path in ("/nowhere", "/mark/first"):

@@ -163,7 +163,7 @@ def test_of_too_few_items_there_is_a_figure_and_no_interval(house: House) -> Non
     cell = page.get_by_role("table", name="Annotators with each other").get_by_role("row", name=re.compile("^German"))
     assert "too few items" in cell.locator("td").first.inner_text()
     assert "[" not in cell.inner_text()
-    assert "Fewer than 5 items" in (cell.locator("td small[title]").first.get_attribute("title") or "")
+    assert "fewer than 5 items" in (cell.locator("td small[title]").first.get_attribute("title") or "")
 
 
 def test_a_lead_reads_names_and_how_reviewers_call_them(house: House) -> None:

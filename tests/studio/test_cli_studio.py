@@ -45,7 +45,7 @@ def test_a_project_from_its_file_to_a_restored_backup(tmp_path: Path) -> None:
     assert "Items added: 1 (de 1)" in done.stdout
     assert "data.jsonl, line 2" in done.stderr
     assert f"next: veriglot studio invite {folder} --role lead" in " ".join(done.stderr.split())
-    assert "Nothing is labelled yet. A rate needs gold labels of 8 items" in veriglot("rates", folder).stdout
+    assert "Nothing is labelled yet. A rate needs final labels of 8 random items" in veriglot("rates", folder).stdout
     assert json.loads(veriglot("import", folder, "--json", code=3).stdout)["known"] == 1
     (link,) = veriglot("invite", folder, "--role", "lead", "--public-url", "https://studio.example/").stdout.split()
     assert link.startswith("https://studio.example/join/")

@@ -17,7 +17,8 @@ from veriglot.errors import InputError, UnknownNameError
 from veriglot.studio import tables
 from veriglot.studio.items import register_project
 from veriglot.studio.people import change, invite, join, person_of_token, renew, start_session
-from veriglot.studio.tables import Role, StoreError, now
+from veriglot.studio.tables import Refused, Role, StoreError, now
+from veriglot.studio.texts import words_of
 from veriglot.studio.web import InvitationError, Studio, _secret_of
 
 if TYPE_CHECKING:
@@ -66,16 +67,40 @@ def test_a_link_lets_one_person_in_and_in_again(store: Store, studio: Studio) ->
     assert again == person
 
 
-@pytest.mark.parametrize(("language", "shown"), [("en", "I agree."), ("de-AT", "Ja."), ("ar", "I agree.")])
+@pytest.mark.parametrize(
+    ("consent", "language", "shown"),
+    [
+        *((True, language, shown) for language, shown in [("en", "I agree."), ("de-AT", "Ja."), ("ar", "I agree.")]),
+        *((False, tag, words_of(tag)[1]["join.consent_text"]) for tag in ("de-AT", "ar", "th", "xx")),
+    ],
+)
 def test_what_was_agreed_to_is_what_was_shown(
-    store: Store, make_project: Callable[..., Project], language: str, shown: str
+    store: Store, make_project: Callable[..., Project], consent: bool, language: str, shown: str
 ) -> None:
-    """The page shows the nearest text that there is; that one is kept."""
-    made = served(store, make_project(PROJECT.format(slug="two") + 'de = "Ja."\n'))
+    """The page shows the nearest text of the project, or Veriglot's in the language of the page; that one is kept."""
+    text = PROJECT.format(slug="two")
+    made = served(store, make_project(text + 'de = "Ja."\n' if consent else text.partition("[consent]")[0]))
     person = joined(store, made, invited(store, made).token, language=language)
     with store.reading() as tx:
         kept = tx.connection.execute(select(tables.people.c.consent).where(tables.people.c.id == person.id)).scalar()
     assert kept == shown
+
+
+@pytest.mark.parametrize("imported", [False, True])
+def test_languages_without_items_are_refused(
+    store: Store, make_project: Callable[..., Project], imported: bool
+) -> None:
+    """The languages are those of the project file, or without any those of the items."""
+    text = PROJECT.format(slug="two")
+    studio = served(store, make_project(text if imported else text.replace("task", 'languages = ["tr", "th"]\ntask')))
+    with store.writing() as tx:
+        made = {"role": "normal", "words": 1, "sample": {"response": "x"}}
+        tags = ("tr", "th") if imported else ()
+        tx.add_items(studio.id, [{"key": tag, "position": 0, "language": tag, **made} for tag in tags])
+        assert invite(tx, studio, Role.ANNOTATOR, languages=["turkish", "th"]).person.works_in == ("tr", "th")
+        with pytest.raises(Refused, match="no items in the language 'de'") as refused:
+            invite(tx, studio, Role.ANNOTATOR, languages=["tr", "german"])
+    assert set(refused.value.remedy.removeprefix("Choose from: ").rstrip(".").split(", ")) == {"th", "tr"}
 
 
 def test_only_hashes_are_kept(store: Store, studio: Studio) -> None:

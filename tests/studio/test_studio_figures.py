@@ -264,8 +264,8 @@ def test_the_commands_export_and_settle(store, database, make_project, tmp_path)
     assert json.loads(done.stdout)["settled"] == 2
     told = [run.invoke(app, [*studio, "settle", *given, *more]).stdout.strip() for more in ([], ["--overwrite"])]
     assert told == [
-        "0 settled (0 had a gold layer before), 0 left to a lead, 2 kept their gold layer (0 settled by hand).",
-        "2 settled (2 had a gold layer before), 0 left to a lead, 0 kept their gold layer (0 settled by hand).",
+        "Settled: 0 (final labels replaced: 0). Left to a lead: 0. Final labels unchanged: 2 (a lead's: 0).",
+        "Settled: 2 (final labels replaced: 2). Left to a lead: 0. Final labels unchanged: 0 (a lead's: 0).",
     ]
     done = run.invoke(app, [*studio, "export", given[0], str(tmp_path / "out"), *given[1:], "--to", "mfava"])
     assert done.exit_code == 0, done.output

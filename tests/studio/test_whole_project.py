@@ -89,8 +89,8 @@ def _sit_exam(person: Person, *, knows: bool) -> None:
     while (text := person.response) is not None:
         if knows:
             person.mark(Mark(EXAM[KEYS[text]], "entity", "mouse" if "th" in KEYS[text] else "keys"))
-        person.end("Hand in")
-    person.button("Hand in the exam")
+        person.end("Submit")
+    person.button("Submit the exam")
     person.page.wait_for_selector("main[aria-live] h1")
 
 
@@ -101,7 +101,7 @@ def _annotate(person: Person, marks: dict[str, list[Mark]]) -> list[str]:
         person.mark(*marks[KEYS[text]])
         if KEYS[text] in {"de-1", "ar-1", "th-1"}:
             person.screenshot(f"desk-{KEYS[text]}")
-        person.end("Hand in")
+        person.end("Submit")
         done.append(KEYS[text])
     return done
 
@@ -118,7 +118,7 @@ def _review(person: Person) -> list[tuple[str, str]]:
             person.page.get_by_label("What should be changed?").fill(REASON)
             person.screenshot("send-back")
         elif key == "zh-2":
-            verdict = "Hand in corrections"
+            verdict = "Submit corrections"
             person.mark(ICE)
             person.screenshot("correct")
         person.end(verdict)
@@ -130,11 +130,11 @@ def _settle(lead: Person, key: str, whose: str) -> None:
     """Start from what somebody marked; of the German one, another type."""
     lead.page.goto(f"{lead.url}/lead/disagreements")
     with lead.page.expect_response(re.compile(r"/api/assignments/\d+$")):
-        lead.button(f"Settle {key}")
+        lead.button(f"Adjudicate {key}")
     lead.settled()
     lead.page.locator(".adjudicated button", has_text=whose).click()
     while (undecided := lead.page.locator('.vote[data-state="open"]')).count():
-        undecided.first.get_by_role("button", name="Leave out").click()
+        undecided.first.get_by_role("button", name="Reject").click()
     if key == "de-1":
         lead.page.locator("#response").focus()
         lead.page.keyboard.press("Escape")
@@ -143,7 +143,7 @@ def _settle(lead: Person, key: str, whose: str) -> None:
             lead.page.keyboard.press(pressed)
         lead.screenshot("settle")
     with lead.page.expect_response("**/api/lead/adjudications"):  # the next disagreement
-        lead.page.get_by_role("button", name="Hand in").click()
+        lead.page.get_by_role("button", name="Submit").click()
 
 
 def _exported(lead: Person, name: str) -> dict[str, bytes]:
@@ -190,14 +190,14 @@ def test_a_project_from_the_first_command_to_the_export(browser: Browser, databa
             _sit_exam(person, knows=knows)
             assert person.page.locator("h1").inner_text() == "You passed"
             person.screenshot("passed")
-            person.button("To the work")
+            person.button("To my items")
             person.settled()
         carl.join(command.link("annotator", url))
         _sit_exam(carl, knows=False)
         assert carl.page.locator("h1").inner_text() == "Not passed this time"
         carl.button("Try again")
         _sit_exam(carl, knows=False)
-        assert carl.page.locator("h1").inner_text() == "The exam was not passed"
+        assert carl.page.locator("h1").inner_text() == "You did not pass the exam"
         carl.screenshot("out")
         carl.page.goto(f"{url}/mark")
         carl.settled()
@@ -221,7 +221,7 @@ def test_a_project_from_the_first_command_to_the_export(browser: Browser, databa
         verdicts = _review(rev)
         assert len(verdicts) == len(ANNA) + len(BO)
         assert [one for one in verdicts if one[1] != "Confirm"] == [
-            ("zh-2", "Hand in corrections"),
+            ("zh-2", "Submit corrections"),
             ("hi-2", "Send back"),
         ]
 
@@ -231,7 +231,7 @@ def test_a_project_from_the_first_command_to_the_export(browser: Browser, databa
         assert REASON in bo.page.locator(".returned").inner_text()
         bo.screenshot("returned")
         bo.mark(CARS)
-        bo.end("Hand in")
+        bo.end("Submit")
         rev.page.reload()
         rev.settled()
         assert _review(rev) == [("hi-2", "Confirm")]
@@ -377,7 +377,7 @@ def test_translations_are_marked_and_leave_as_hat(browser: Browser, database: st
                 anna.mark(mark)
             anna.page.get_by_label("No issues").check()
             anna.screenshot(f"translation-{len(response)}")
-            anna.end("Hand in")
+            anna.end("Submit")
         assert anna.response is None
         asked: list[str] = []
         anna.page.on("request", lambda request: asked.append(request.url))
@@ -465,7 +465,7 @@ def _annotate_boats(person: Person, boats: _Boats, disputed: str | None = None) 
             person.mark(next(Mark(town, "relation") for town in TOWNS["de"] if town in text))
         if len(done) == 3:
             person.screenshot("boats")
-        person.end("Hand in")
+        person.end("Submit")
     return done
 
 
@@ -516,14 +516,14 @@ def _give_and_take_back(lead: Person, name: str) -> tuple[str, str]:
     page.wait_for_selector("tbody th a")
     keep, take = page.locator("tbody th a").all_inner_texts()[-2:]
     for key in (keep, take):
-        page.get_by_label(f"Choose {key}").check()
+        page.get_by_label(f"Select {key}").check()
     page.get_by_role("group", name="Chosen: 2").get_by_label("Person").select_option(name)
     lead.button("Assign")
     page.get_by_text("Items changed: 2.").wait_for()
     page.goto(f"{lead.url}/lead/items?language=de&state=open")
     page.get_by_label(f"Choose {take}").check()
     lead.screenshot("items")
-    lead.button("Take back")
+    lead.button("Unassign")
     lead.button("Yes")
     page.get_by_text("Items changed: 1.").wait_for()
     expect(page.get_by_role("link", name=take)).to_have_count(0)
@@ -568,22 +568,22 @@ def test_a_project_with_a_detector_from_its_suggestions_to_a_narrower_rate(
         rev.join(command.link("reviewer", url))
         assert _confirm(rev) == 2 * 4 + 2 * 8
 
-        _set(lead, {"Target of the rates": "50", "Items of each person’s own": "15"})
+        _set(lead, {"Target of the rates": "50", "Other items per person": "15"})
         lead.page.goto(f"{url}/lead/rates")
         german = lead.page.get_by_role("region", name="Rates").locator("tbody", has_text="German")
-        german.get_by_text("narrow enough").wait_for(timeout=60_000)
-        german.get_by_text("Handed in without gold: 1. They can widen the interval").wait_for()
-        lead.page.get_by_text("Nobody gets new items of languages that are narrow enough").wait_for()
+        german.get_by_text("precise enough").wait_for(timeout=60_000)
+        german.get_by_text("Submitted without final labels: 1. They can widen the interval").wait_for()
+        lead.page.get_by_text("Languages that are precise enough get no new items").wait_for()
         anna.page.reload()
         anna.page.get_by_text("Enough labels for now: German.").wait_for()
         lead.screenshot("enough")
 
         lead.page.goto(f"{url}/lead/disagreements")
-        lead.button("Settle one after the other")
+        lead.button("Adjudicate one after the other")
         lead.page.wait_for_selector(".bar")
         lead.page.locator("#response").press("x")
         expect(lead.page.locator("#votes-open")).to_have_text("0 still to decide")
-        lead.page.get_by_label("Why so?").fill("The boat was built there.")
+        lead.page.get_by_label("Why? (a short note").fill("The boat was built there.")
         lead.screenshot("adjudication")
         lead.page.locator("#response").press("Enter")
         lead.page.wait_for_url("**/lead/disagreements")
@@ -600,7 +600,7 @@ def test_a_project_with_a_detector_from_its_suggestions_to_a_narrower_rate(
         _confirm(rev)
         rate, narrow = _rate(lead, labels())
         assert narrow < wide
-        effects = lead.page.get_by_role("region", name="What suggestions change")
+        effects = lead.page.get_by_role("region", name="Effect of suggestions")
         assert "–" not in effects.inner_text()
         lead.page.goto(f"{url}/lead/exports")
         files = _exported(lead, "Native JSONL")

@@ -124,7 +124,7 @@ class Person:
     def join(self, link: str) -> None:
         """Through the door: agree, choose a name, in."""
         self.page.goto(link)
-        self.page.get_by_label("A name for yourself").fill(self.name)
+        self.page.get_by_label("Your name here").fill(self.name)
         self.page.get_by_label("I have read this and agree").check()
         self.screenshot("join")
         self.button("Join")

@@ -109,13 +109,13 @@ def init(
     unexamined = _EXAM.sub(lambda table: re.sub("^(?=.)", "# ", table[0], flags=re.MULTILINE), text)
     if unexamined != text and not any(map(_may_be_labelled, files)):
         text = unexamined
-        say(f"no row has labels to compare with: [exam] is a comment in {path}, and annotators begin without an exam")
+        say(f"no row has labels, so [exam] is commented out in {path}: annotators start without an exam")
     path.write_text(text, "utf-8")
     print(path)
     for file in files:
         if not file.exists():
             say(f"there is no {file} yet")
-    print(f"Look through it, then type: veriglot studio import {folder}", file=sys.stderr)
+    print(f"Check it, then type: veriglot studio import {folder}", file=sys.stderr)
 
 
 _EXAM = re.compile(r"^\[exam\].*?(?=^\[(?!\[exam))", re.DOTALL | re.MULTILINE)
@@ -293,7 +293,7 @@ def status(options: ProjectOptions) -> None:
     if options.json:
         print_json(counts)
         return
-    print(f"{row.name} ({row.task}, {row.taxonomy})\n  gold {gold:>29,}")
+    print(f"{row.name} ({row.task}, {row.taxonomy})\n  final labels {gold:>21,}")
     for name, tally in (("items", items), ("assignments", work), ("batches", batches)):
         for key, count in sorted(tally.items()):
             first, second = (*key, None)[:2]
@@ -509,7 +509,7 @@ def export(
     database: str | None = None,
     json: bool = False,
 ) -> None:
-    """Export all annotations so far, also while people work: each annotator's layer, gold, silver, and the history.
+    """Export all annotations so far, also while people work: each layer, final and silver labels, and the history.
 
     The command lists what the format cannot hold; `native` holds everything.
     """
@@ -562,8 +562,8 @@ def settle(
         print_json(done)
         return
     print(
-        f"{done.settled:,} settled ({done.replaced:,} had a gold layer before), {done.left:,} left to a lead,"
-        f" {done.unchanged:,} kept their gold layer ({done.by_hand:,} settled by hand)."
+        f"Settled: {done.settled:,} (final labels replaced: {done.replaced:,}). Left to a lead: {done.left:,}."
+        f" Final labels unchanged: {done.unchanged:,} (a lead's: {done.by_hand:,})."
     )
     for tag, who in sorted(done.best.items()):
         print(f"  {tag}: from {names.get(who) or who}")
@@ -599,10 +599,7 @@ def rates(project: Path, database: str | None = None, json: bool = False) -> Non
         for step, last in ((step, step is line.steps[-1]) for step in line.steps)
     ]
     if not rows:
-        print(
-            f"Nothing is labelled yet. A rate needs gold labels of {FEWEST_CLUSTERS} items of a language, drawn at"
-            " random."
-        )
+        print(f"Nothing is labelled yet. A rate needs final labels of {FEWEST_CLUSTERS} random items per language.")
         return
     title = f"Rates of hallucinated {done.unit}s; wanted: +-{done.half_width:.1%}"
     Table(title, ("language", "estimator", "labels", "rate", "95% interval", "labels needed"), rows, lead=2).print()

@@ -18,7 +18,7 @@ from veriglot.errors import InputError
 from veriglot.metrics.estimate import FEWEST_TEXTS
 from veriglot.records.settings import Record, StrictRecord, require
 from veriglot.studio import exam, review
-from veriglot.studio.adjudication import best_annotators
+from veriglot.studio.adjudication import best_annotators, disagreements
 from veriglot.studio.agreement import AgreementRow, agreement_rows
 from veriglot.studio.comparison import (
     Comparison,
@@ -309,7 +309,7 @@ class Overview(Record):
     queue: dict[str, dict[str, int]]  # purpose to state to number of assignments
     people: list[PersonLine]  # everybody, in the order of their invitations
     batches: list[BatchLine]  # all
-    disagreements: int  # shared items submitted by two or more people, without a gold layer
+    disagreements: int  # items on which people disagree, without a gold layer
     seconds: float  # working time of all
     cost: float | None  # of that time; None if the project sets no hourly pay
     currency: str  # of the cost
@@ -326,13 +326,12 @@ def overview(tx: ReadTransaction, project: Project) -> Overview:
     for (purpose, state), count in sorted(tx.tally(project_id, "assignments", "purpose", "state").items()):
         queue.setdefault(purpose, {})[state] = count
     seconds = sum(row.seconds for row in rows)
-    shared = [item for item in items if item.role in WORK_ROLES and len(by_item.get(item.id, ())) > 1]
     return Overview(
         languages=_languages(project, items, people, rows, by_item),
         queue=queue,
         people=_people(tx, project, project_id, people, rows, _worked_items(tx, project, items, by_item)),
         batches=_batches(tx, project, project_id, items),
-        disagreements=sum(not item.has_gold for item in shared),
+        disagreements=len(disagreements(tx, project, project_id)),
         seconds=seconds,
         cost=_cost(project, seconds),
         currency=project.entries.pace.currency,

@@ -22,7 +22,7 @@ from veriglot.records.settings import Record, StrictRecord, require
 from veriglot.studio.project import LANGUAGE_TAG, Form, Project
 from veriglot.studio.store import ReadTransaction, WriteTransaction, sha256
 from veriglot.studio.tables import AT_WORK, NotFound, Person, Purpose, Refused, Role, Stage, State, now
-from veriglot.studio.texts import interface_languages
+from veriglot.studio.texts import interface_languages, words_of
 from veriglot.studio.web import (
     Caller,
     InvitationError,
@@ -79,7 +79,8 @@ def invite(
 
     Raises:
         UnknownNameError: a language does not exist.
-        Refused: the note is too long, or the address is invalid or used by somebody else here.
+        Refused: the project does not have a language, the note is too long, or the address is invalid or used by
+            somebody else here.
     """
     if note is not None and (len(note) > 200 or any(unicodedata.category(char) == "Cs" for char in note)):
         raise Refused("A note has at most 200 characters.")
@@ -91,7 +92,7 @@ def invite(
         by=by,
         public_id=secrets.token_hex(6),
         role=role,
-        works_in=[get_language(name).tag for name in languages] or None,
+        works_in=_works_in(tx, studio, languages),
         note=note,
         email=email,
         key_hash=sha256(key),
@@ -99,6 +100,17 @@ def invite(
         invited_at=at,
     )
     return Invitation(person, studio.link_token(key))
+
+
+def _works_in(tx: ReadTransaction, studio: Studio, languages: Sequence[str]) -> list[str] | None:
+    """Tags of a person's languages; None for all. In other languages than the project's, nobody would get an item."""
+    tags = [get_language(name).tag for name in languages]
+    imported = (tag for (tag,) in tx.tally(studio.id, "items", "language") if tag is not None)
+    known = studio.project.languages or tuple(sorted(imported))
+    for tag in tags:
+        if known and tag not in known:
+            raise Refused(f"This project has no items in the language {tag!r}.", f"Choose from: {', '.join(known)}.")
+    return tags or None
 
 
 def _check_email(tx: ReadTransaction, studio: Studio, email: str) -> None:
@@ -152,13 +164,13 @@ def person_of_token(tx: ReadTransaction, studio: Studio, token: str) -> Person:
 
 
 def consent_text(project: Project, language: str) -> str:
-    """The consent text for an interface language; empty if the project has none.
+    """The consent text for an interface language, as the page shows it.
 
-    Fallbacks are the same as on the page: the language, without script and region, English, any.
+    If the project has texts: in the language, without script and region, in English, in any. Otherwise Veriglot's.
     """
     texts = project.entries.consent
     order = (language, language.partition("-")[0], "en", *texts)
-    return next((texts[tag] for tag in order if texts.get(tag)), "")
+    return next((texts[tag] for tag in order if texts.get(tag)), words_of(language)[1]["join.consent_text"])
 
 
 def join(tx: WriteTransaction, studio: Studio, token: str, *, name: str, language: str, consent: bool) -> Person:
@@ -182,7 +194,7 @@ def join(tx: WriteTransaction, studio: Studio, token: str, *, name: str, languag
         language=language,
         joined_at=at,
         consented_at=at,
-        consent=text or None,
+        consent=text,
         key_expires_at=at + timedelta(days=studio.project.entries.people.resume_days),
     )
 
@@ -244,7 +256,7 @@ class ProjectView(Record):
 
 
 class InvitationView(Record):
-    """The target of a link, before it is accepted; `consent` is by interface language."""
+    """The target of a link, before it is accepted; `consent` is by interface language, empty for Veriglot's text."""
 
     project: ProjectView
     role: Role

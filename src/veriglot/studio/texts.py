@@ -53,6 +53,7 @@ __all__ = [
     "router",
     "sample_of",
     "shared_words",
+    "words_of",
 ]
 
 

@@ -32,7 +32,7 @@ def test_somebody_joins_by_a_link_and_the_key_leaves_the_address(house: House) -
     page.get_by_text("Traducción automática").wait_for(state="detached")
     join = page.get_by_role("button", name="Join")
     assert join.is_disabled()
-    page.get_by_label("A name for yourself").fill("Kim ⚘")
+    page.get_by_label("Your name here").fill("Kim ⚘")
     assert join.is_disabled()  # nobody takes part who has not agreed
     page.get_by_label("I have read this and agree").check()
     join.click()
@@ -45,12 +45,12 @@ def test_somebody_joins_by_a_link_and_the_key_leaves_the_address(house: House) -
 def test_a_name_that_is_taken_is_refused_where_it_was_written(house: House) -> None:
     house.person("Kim")
     page = house.stranger().go(f"/join/{house.link()}")
-    page.get_by_label("A name for yourself").fill("kim")
+    page.get_by_label("Your name here").fill("kim")
     page.get_by_label("I have read this and agree").check()
     _button(page, "Join")
     page.get_by_role("alert").wait_for()
     assert "has this name already" in page.get_by_role("alert").inner_text()
-    field = page.get_by_label("A name for yourself")
+    field = page.get_by_label("Your name here")
     assert field.get_attribute("aria-invalid") == "true"
     assert field.evaluate("node => node === document.activeElement")
 
@@ -78,7 +78,7 @@ def test_a_link_lets_somebody_in_again_on_another_device(house: House) -> None:
 def test_a_link_that_opens_nothing_says_so(house: House, token: str, said: str) -> None:
     visitor = house.stranger()
     page = visitor.go(f"/join/{token}")
-    assert page.locator("h1").inner_text() == "This link does not open"
+    assert page.locator("h1").inner_text() == "This link does not work"
     assert said in page.get_by_role("alert").inner_text()
     assert visitor.trouble == []
 
@@ -91,13 +91,13 @@ def test_a_wrong_address_says_what_to_do_in_the_language_of_the_browser(house: H
     page = stranger.go("/nowhere", ".lonely p + p")
     assert page.locator(".lonely p").all_inner_texts() == [
         "لا توجد هنا صفحة كهذه. تحقّق من العنوان.",
-        "افتح الرابط الذي أُرسل إليك: فهو يقود إلى عملك.",
+        "افتح رابط دعوتك: فهو يقود إلى عملك.",
     ]
     kim, lead = house.person("Kim"), house.person("Ines", "lead")
     for path in ("/nowhere", "/mark/first"):
         page = kim.go(path, ".lonely a")
-        assert page.locator(".lonely p").inner_text() == "There is no such page here. Look at the address again."
-    page.get_by_role("link", name="To the work").click()
+        assert page.locator(".lonely p").inner_text() == "There is no such page here. Check the address."
+    page.get_by_role("link", name="To my items").click()
     page.wait_for_selector("#response")
     page.wait_for_selector(SAVED)  # else the browser asks before it leaves
     page = kim.go("/mark/9999", "h2")
@@ -122,7 +122,7 @@ def _exam(visitor: Visitor, spans: dict[str, list[tuple[int, int, str]]]) -> Pag
     assert visitor.hand_in(spans) > 0
     visitor.go("/exam/finish")
     page.get_by_role("button", name="Item 1", exact=True).wait_for()
-    _button(page, "Hand in the exam")
+    _button(page, "Submit the exam")
     page.wait_for_selector("main[aria-live] h1")
     return page
 
@@ -133,7 +133,7 @@ def test_who_marks_what_is_known_passes(house: House) -> None:
     page = _exam(visitor, {"de": known, "ar": known})
     assert page.locator("h1").inner_text() == "You passed"
     assert page.locator(".exam-figures dd").all_inner_texts() == ["100%", "100%"]
-    _button(page, "To the work")
+    _button(page, "To my items")
     page.wait_for_url("**/mark")
     page.wait_for_selector("#response")
     assert visitor.trouble == []
@@ -151,7 +151,7 @@ def test_an_exam_that_has_begun_goes_on_and_is_not_counted_as_work(house: House)
     page.wait_for_selector("#response")
     page.wait_for_selector(SAVED)
     visitor.go("/exam", ".guidelines h2")
-    _button(page, "Go on with the exam")
+    _button(page, "Continue the exam")
     page.wait_for_selector("#response")
     items = len(visitor.get("/api/assignments"))
     assert page.locator(".progress .fine").inner_text() == f"Exam · 0 done · {items} open"
@@ -164,7 +164,7 @@ def test_an_exam_that_has_begun_goes_on_and_is_not_counted_as_work(house: House)
     known = [(4, 9, "entity")]
     other = house.person("Lin", passed=False)
     page = _exam(other, {"de": known, "ar": known})
-    _button(page, "To the work")
+    _button(page, "To my items")
     page.wait_for_selector("#response")
     page.wait_for_selector(SAVED)
     assert page.locator(".progress .fine").inner_text() == "0 done"  # how much follows is not known: no full bar
@@ -183,14 +183,14 @@ def test_each_answer_stands_beside_the_known_one_once_the_exam_is_handed_in(hous
     assert visitor.hand_in({"de": [(4, 14, "entity")], "ar": []}) == 4
     assert visitor.get("/api/exam/feedback") == []
     visitor.go("/exam/finish")
-    _button(page, "Hand in the exam")
+    _button(page, "Submit the exam")
     page.locator(".feedback .case").nth(3).wait_for()
     german = page.locator(".feedback .case", has=page.locator('.marked-text[lang="de"]')).first
     yours, known = (german.locator(".side").nth(at).locator("q").all_inner_texts() for at in (0, 1))
     assert (yours, known) == ([TEXTS["de"][4:14]], [TEXTS["de"][4:9]])
     # of the 9 characters that are no spaces 5 are right: "wurde" of "wurde 1815"
     figures = german.locator(".case-head p").inner_text()
-    assert figures == "Of what you marked, right: 55.6% · Of what there was to mark, found: 100%"
+    assert figures == "Of what you marked, correct: 55.6% · Of what was to be marked, found: 100%"
     assert visitor.trouble == []
 
 
@@ -198,7 +198,7 @@ def test_who_fails_twice_is_out(house: House) -> None:
     visitor = house.person("Kim", passed=False)
     page = _exam(visitor, {"de": [(4, 9, "entity")]})
     assert page.locator("h1").inner_text() == "Not passed this time"
-    assert "once more" in page.locator("main").inner_text()
+    assert "one more attempt" in page.locator("main").inner_text()
     assert "Needed in each language: " in page.locator("main").inner_text()
     arabic, german = (line.split(":")[0] for line in page.locator(".exam-languages li").all_inner_texts())
     assert (arabic, german) == ("✗ Arabic", "✓ German")
@@ -209,11 +209,11 @@ def test_who_fails_twice_is_out(house: House) -> None:
     page.wait_for_selector(".guidelines h2")
     assert "one attempt" in page.locator("main").inner_text()
     page = _exam(visitor, {})
-    assert page.locator("h1").inner_text() == "The exam was not passed"
+    assert page.locator("h1").inner_text() == "You did not pass the exam"
     visitor.go("/mark", "h1")
     visitor.go("/")
     page.wait_for_url("**/exam")
-    assert "no attempt left" in page.locator("main").inner_text()
+    assert "No attempt is left" in page.locator("main").inner_text()
     assert visitor.trouble == []
 
 

@@ -54,9 +54,9 @@ def test_a_lead_comes_to_the_progress(house: House) -> None:
     done, items = (sum(row[name] for row in told["languages"]) for name in ("done", "items"))
     assert tiles["Annotated"].startswith(f"{done} / {items}")
     single = sum(row["single"] for row in told["languages"])
-    assert " ".join(tiles["Gold"].split()) == f"0 and {single} from a single annotation"
+    assert " ".join(tiles["Final labels"].split()) == f"0 and {single} from a single annotation"
     assert single > 0
-    assert tiles["To settle"] == str(told["disagreements"])
+    assert tiles["To adjudicate"] == str(told["disagreements"])
     assert tiles["Cost"] == f"€{told['cost']:.2f}"
     table = page.get_by_role("region", name="By language")
     heads = [head.strip(" ↑↓") for head in table.locator("thead th").all_inner_texts()]
@@ -96,7 +96,7 @@ def test_an_invitation_is_made_copied_taken_up_and_ended(house: House) -> None:
     page.get_by_text("Copied.").wait_for()
     guest = house.stranger()
     guest.page.goto(link.input_value())
-    guest.page.get_by_label("A name for yourself").fill("Rev")
+    guest.page.get_by_label("Your name here").fill("Rev")
     guest.page.get_by_label("I have read this and agree").check()
     _button(guest.page, "Join")
     guest.page.wait_for_url("**/mark")
@@ -104,11 +104,11 @@ def test_an_invitation_is_made_copied_taken_up_and_ended(house: House) -> None:
     row = page.get_by_role("row", name=re.compile("Rev"))
     assert "Reviewer · German" in row.inner_text()
     assert HOSTILE in row.inner_text()
-    _button(page, "Shut out Rev")
+    _button(page, "Remove access of Rev")
     page.get_by_role("button", name="Yes").click()
     row.locator(".stage-revoked").wait_for()
     assert guest.context.request.get(f"{house.url}/api/me").status == 401
-    _button(page, "Let Rev in again")
+    _button(page, "Restore access of Rev")
     row.locator(".stage-work").wait_for()
     assert lead.trouble == []
 
@@ -117,9 +117,9 @@ def test_an_invitation_is_made_copied_taken_up_and_ended(house: House) -> None:
 def test_a_change_of_mind_changes_nothing(house: House) -> None:
     kim, lead = house.person("Kim"), house.person("Ines", "lead")
     page = lead.go("/lead/people", ".people")
-    _button(page, "Shut out Kim")
+    _button(page, "Remove access of Kim")
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Shut out Kim").wait_for()
+    page.get_by_role("button", name="Remove access of Kim").wait_for()
     assert kim.get("/api/me")["person"]["name"] == "Kim"
 
 
@@ -140,7 +140,7 @@ def test_agreement_is_shown_as_it_is_computed(house: House) -> None:
     lead = _worked(house)
     page = lead.go("/lead/agreement", ".figures")
     told = lead.get("/api/lead/agreement")
-    table = page.get_by_role("table", name="People with each other")
+    table = page.get_by_role("table", name="Annotators with each other")
     heads = [head.split("\n")[0].strip() for head in table.locator("thead th").all_inner_texts()]
     assert {"Cohen’s κ", "Krippendorff’s α", "Span F1"} <= set(heads)
     shown = table.get_by_role("row", name=re.compile("^German")).locator("td").first.inner_text()
@@ -153,7 +153,7 @@ def test_agreement_is_shown_as_it_is_computed(house: House) -> None:
     assert shown.startswith(f"{line['value']:.2f}")
     names = page.get_by_role("table", name="Pairs of people").locator("tbody th").all_inner_texts()
     assert [set(name.split(" · ")) for name in names] == [{"Ali", "Bo"}]
-    page.get_by_text("Nobody has annotated 5 shared items that have a silver layer").wait_for()
+    page.get_by_text("Nobody has annotated 5 shared items that have silver labels").wait_for()
     silver = page.get_by_role("table", name="Each person with silver").locator("tbody th").all_inner_texts()
     assert all("Silver" in name for name in silver)
     assert len(silver) == 2
@@ -165,10 +165,10 @@ def test_agreement_is_shown_as_it_is_computed(house: House) -> None:
 @any_database
 def test_of_too_few_items_there_is_a_figure_and_no_interval(house: House) -> None:
     page = _worked(house).go("/lead/agreement", ".figures")
-    cell = page.get_by_role("table", name="People with each other").get_by_role("row", name=re.compile("^German"))
+    cell = page.get_by_role("table", name="Annotators with each other").get_by_role("row", name=re.compile("^German"))
     assert "too few items" in cell.locator("td").first.inner_text()
     assert "[" not in cell.inner_text()
-    assert "Fewer than 5 items" in (cell.locator("td small[title]").first.get_attribute("title") or "")
+    assert "fewer than 5 items" in (cell.locator("td small[title]").first.get_attribute("title") or "")
 
 
 def test_a_lead_reads_names_and_how_reviewers_call_them(house: House) -> None:
@@ -177,9 +177,8 @@ def test_a_lead_reads_names_and_how_reviewers_call_them(house: House) -> None:
     page = lead.go("/lead/people", ".people")
     heads = [head.split("\n") for head in page.locator(".people tbody th").all_inner_texts()]
     assert [head[0] for head in heads] == ["Ali", "Bo", "Ines", "Reviewer 1"]
-    assert [head[1] for head in heads] == [
-        "Annotator 1 to reviewers", "Annotator 2 to reviewers", "Lead 1 to reviewers", "not joined yet",
-    ]  # fmt: skip
+    names = ["Annotator 1", "Annotator 2", "Lead 1"]
+    assert [head[1] for head in heads] == [*(f"shown to others as {name}" for name in names), "not joined yet"]
     ids = [person["id"] for person in lead.get("/api/lead/overview")["people"]]
     for view in ("people", "agreement", "disagreements", "batches"):
         lead.go(f"/lead/{view}", ".people, .figures, .case, .card")
@@ -193,22 +192,22 @@ def test_many_are_settled_by_a_rule(house: House) -> None:
     house.person("Cy").hand_in(ONE)
     page = lead.go("/lead/disagreements", ".case")
     open_ = lead.get("/api/lead/overview")["disagreements"]
-    page.get_by_text("Settle many by a rule").click()
-    page.get_by_label("What more than half mark").check()
+    page.get_by_text("Settle many items by a rule").click()
+    page.get_by_label("Majority").check()
     _button(page, "Settle by this rule")
     page.get_by_text("Settle all items that this rule decides? All languages").wait_for()
     page.get_by_role("button", name="Yes").click()
-    page.get_by_text(re.compile(rf"{open_} settled, 0 left to a lead, 0 kept")).wait_for()
+    page.get_by_text(re.compile(rf"Settled: {open_}. Left to a lead: 0. Final labels unchanged: 0")).wait_for()
     expect(page.locator(".case")).to_have_count(0)
-    page.get_by_label("From whoever agrees most with silver").check()
-    page.get_by_label("Also gold layers that a rule set").check()
+    page.get_by_label("Best agreement with silver").check()
+    page.get_by_label("Also replace final labels from a rule").check()
     _button(page, "Settle by this rule")
     page.get_by_role("button", name="Yes").click()
     page.get_by_text("Nobody has annotated 5 shared items in any language that have a silver layer.").wait_for()
-    page.get_by_label("What more than half mark").check()
+    page.get_by_label("Majority").check()
     _button(page, "Settle by this rule")
     page.get_by_role("button", name="Yes").click()
-    page.get_by_text(f"Gold layers replaced: {open_}. Settled by hand by a lead and kept: 0.").wait_for()
+    page.get_by_text(f"Final labels replaced: {open_}. Adjudicated by a lead and unchanged: 0.").wait_for()
     assert lead.get("/api/lead/overview")["disagreements"] == 0
     assert lead.trouble == []
 
@@ -216,7 +215,7 @@ def test_many_are_settled_by_a_rule(house: House) -> None:
 @any_database
 def test_without_shared_work_nothing_is_to_settle(house: House) -> None:
     page = house.person("Ines", "lead").go("/lead/disagreements", ".summary")
-    expect(page.locator(".summary")).to_contain_text("An item comes here when two people")
+    expect(page.locator(".summary")).to_contain_text("An item appears here when two people")
 
 
 @any_database
@@ -236,7 +235,7 @@ def test_a_disagreement_is_read_side_by_side_and_settled(house: House) -> None:
     assert sides.nth(0).locator("q").all_inner_texts() == [german[4:9], german[22:29]]
     assert sides.nth(1).locator("q").all_inner_texts() == [german[4:9]]
     assert sides.nth(0).locator(".marked-box").count() >= 2
-    case.get_by_role("button", name=f"Settle {key}").click()
+    case.get_by_role("button", name=f"Adjudicate {key}").click()
     page.wait_for_url("**/mark/*")
     page.wait_for_selector("#response")
     number = int(page.url.rpartition("/")[2])
@@ -249,10 +248,10 @@ def test_a_disagreement_is_read_side_by_side_and_settled(house: House) -> None:
         {**event, "layer": {"spans": [{"id": "g", "start": 4, "end": 9, "type": "entity"}]}},
     )
     lead.go(f"/lead/items/{given['item']['id']}", ".events")
-    gold = page.locator(".side.known", has_text="Gold")
+    gold = page.locator(".side.known", has_text="Final labels")
     assert gold.locator("q").all_inner_texts() == [german[4:9]]
     shown = [" ".join(line.split()) for line in page.locator(".event p").all_inner_texts()]
-    assert sum(line.endswith("Became gold Ines") for line in shown) == 1
+    assert sum(line.endswith("Final labels set Ines") for line in shown) == 1
     assert not any("by rule" in line for line in shown)  # which gives nothing out, and imports nothing
     assert page.locator("h2").inner_text().startswith(key)
     lead.go("/lead/disagreements", ".summary")
@@ -267,7 +266,7 @@ def test_votes_are_taken_by_click_and_key_and_the_next_disagreement_follows(hous
     house.person("Cy").hand_in(ONE)
     page = lead.go("/lead/disagreements", ".case")
     assert page.locator(".case .tag", has_text="2 disputed").count() == 2  # entity or relation, in Arabic
-    _button(page, "Settle one after the other")
+    _button(page, "Adjudicate one after the other")
     page.wait_for_url("**/mark/*")
     page.wait_for_selector(".bar")
     first = page.url
@@ -293,7 +292,7 @@ def test_votes_are_taken_by_click_and_key_and_the_next_disagreement_follows(hous
     expect(lines.nth(1)).to_have_attribute("data-state", "left")
     page.locator("#response").press("End")
     page.keyboard.press("4")  # the last word, which nobody marked
-    page.get_by_label("Why so?").fill("The year is not in the source.")
+    page.get_by_label("Why? (a short note").fill("The year is not in the source.")
     page.locator("#response").press("Enter")
     page.wait_for_url(lambda url: "/mark/" in url and url != first)
     given = lead.get(f"/api/assignments/{first.rpartition('/')[2]}")
@@ -317,7 +316,8 @@ def test_votes_are_taken_by_click_and_key_and_the_next_disagreement_follows(hous
     page.locator(".sync.saved").wait_for()
     lead.go(f"/lead/items/{given['item']['id']}", ".events")
     marks = [
-        " ".join(text.split()) for text in page.locator(".side.known", has_text="Gold").locator("li").all_inner_texts()
+        " ".join(text.split())
+        for text in page.locator(".side.known", has_text="Final labels").locator("li").all_inner_texts()
     ]
     assert [mark.endswith(who) for mark, who in zip(marks, ("Ali, Cy", "added"), strict=True)] == [True, True]
     assert lead.trouble == []
@@ -333,8 +333,8 @@ def test_a_history_holds_what_happened_and_what_was_said_then(house: House) -> N
     page.locator("tbody a").click()
     page.wait_for_selector(".events")
     said = page.locator(".event b").all_inner_texts()
-    assert said.count("Handed in") == 2
-    assert "Given out" in said
+    assert said.count("Submitted") == 2
+    assert "Assigned" in said
     page.locator(".event summary").first.click()
     assert page.locator(".event details[open] q").all_inner_texts() == [TEXTS["ar"][0:6]]
     page.go_back()
@@ -355,7 +355,7 @@ def test_many_items_are_chosen_assigned_and_excluded(house: House) -> None:
     expect(page.get_by_role("row", name=re.compile(re.escape(keys[-1])))).to_contain_text("Kim Open".replace(" ", ""))
     given = kim.post("/api/next")["assignment"]
     assert lead.get(f"/api/lead/items/{given['item']['id']}/history")["key"] == keys[-1]
-    page.get_by_label("Choose all on this page").check()
+    page.get_by_label("Select all on this page").check()
     _button(page, "Exclude")
     page.get_by_role("button", name="Yes").click()
     page.get_by_text(f"Items changed: {len(keys)}.").wait_for()

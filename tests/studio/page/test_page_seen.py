@@ -273,17 +273,17 @@ def test_focus_comes_back_to_what_was_opened_from(place: Place) -> None:
         desk.press("Enter")
         desk.page.wait_for_selector("dialog[open]")
         if name == "My items":
-            assert desk.page.locator(".item-go").first.inner_text().split() == ["1", "Annotate", "German", "open"]
+            assert desk.page.locator(".item-go").first.inner_text().split() == ["1", "Annotation", "German", "Open"]
         desk.press("Escape")
         desk.page.wait_for_selector("dialog", state="detached")
         assert desk.page.evaluate(at_hand) == name
-    desk.page.get_by_role("button", name="Leave out…", exact=True).focus()
+    desk.page.get_by_role("button", name="Skip…", exact=True).focus()
     desk.press("Enter")
     desk.page.get_by_role("button", name="Unreadable").wait_for()
-    assert desk.page.evaluate(at_hand) == "Leave out…"
+    assert desk.page.evaluate(at_hand) == "Skip…"
     desk.press("Enter")
     desk.page.get_by_role("button", name="Unreadable").wait_for(state="detached")
-    assert desk.page.evaluate(at_hand) == "Leave out…"
+    assert desk.page.evaluate(at_hand) == "Skip…"
 
 
 @any_database

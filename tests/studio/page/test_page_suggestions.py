@@ -69,8 +69,8 @@ def test_a_reviewer_reads_a_number_and_no_key(hinted: Place) -> None:
     desk.page.click("#submit")
     desk.page.get_by_text("nothing").first.wait_for()
     reviewer = hinted.sit("hinted", role="reviewer", name="Rev").ready()
-    notice = reviewer.page.locator(".notice strong", has_text="Work of")
-    assert notice.inner_text() == "Work of Annotator 1."
+    notice = reviewer.page.locator(".notice strong", has_text="Annotation by")
+    assert notice.inner_text() == "Annotation by Annotator 1."
     with desk.studio.store.reading() as tx:
         (person,) = [one for one in tx.people(desk.studio.id) if one.name == "Kim"]
     said = reviewer.page.locator("body").inner_text()

@@ -48,7 +48,7 @@ def test_work_waits_while_the_line_is_down(place: Place) -> None:
         dialog.accept()
 
     desk.page.on("dialog", answer)
-    desk.page.get_by_role("button", name="Leave", exact=True).click()
+    desk.page.get_by_role("button", name="Sign out", exact=True).click()
     desk.page.wait_for_timeout(300)
     assert [text.split(".")[0] for text in asked] == [
         "Some of your work is not on the server yet",
@@ -176,7 +176,7 @@ def test_handing_in_goes_to_the_next_item_and_can_be_taken_back(place: Place) ->
     desk.ready()
     desk.page.get_by_role("button", name="My items").click()
     desk.page.locator(".item-go.submitted").click()
-    desk.page.get_by_role("button", name="Take back").click()
+    desk.page.get_by_role("button", name="Reopen").click()
     desk.page.wait_for_selector("#submit")
     desk.ready().press("Home", "ArrowRight", "2")
     desk.saved()

@@ -16,6 +16,7 @@ import pytest
 from veriglot.rates.estimators import estimate, label_findings
 from veriglot.studio import adjudication, dashboard, exam, people, rates, review, web
 from veriglot.studio.project import PaceEntry
+from veriglot.studio.tables import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,6 +89,7 @@ def test_every_word_that_the_page_asks_for_is_there() -> None:
             if entry.name.endswith(".js"):
                 asked |= set(re.findall(r"""\bt\(\s*"([\w.]+)\"""", entry.read_text("utf-8")))
     assert len(asked) > 150
+    asked |= {f"state.{state}" for state in State}  # of an assignment; the history of an item names its moves by them
     assert asked - keys("en") == set()
 
 
@@ -135,4 +137,4 @@ def test_what_the_server_says_in_english_has_words_in_every_language() -> None:
         names = [name for pattern, name in patterns if re.search(pattern, reason)]
         assert len(names) == 1, (reason, names)
         asked.update(names)
-    assert asked == {name for _, name in patterns} == {key[5:] for key in keys("en") if key.startswith("told.")}
+    assert asked == {name for _, name in patterns} == {key[7:] for key in keys("en") if key.startswith("server.")}

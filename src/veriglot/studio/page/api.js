@@ -1,6 +1,6 @@
 // Calls of the server. Where the page lies tells where the API lies, so a studio below a path works as well.
 
-import { t, told } from "./texts.js";
+import { t, translated } from "./texts.js";
 
 /** What stands before every path: empty, or `/below/a/host`. */
 export const BASE = new URL(import.meta.url).pathname.split("/page/")[0];
@@ -43,14 +43,14 @@ export class Failure extends Error {
   }
 
   /** Whether the server answered that something is wrong with what was asked (4xx), and said what. */
-  get told() {
+  get translated() {
     return this.status >= 400 && this.status < 500 && Boolean(this.message);
   }
 }
 
 /** A failure in words: the server's own and what to do, or that it cannot be reached. @param {unknown} failure */
 export const wordsOf = (failure) =>
-  failure instanceof Failure && failure.told ? `${told(failure.message)} ${told(failure.remedy)}`.trim() : t("offline.unreachable");
+  failure instanceof Failure && failure.explained ? `${translated(failure.message)} ${translated(failure.remedy)}`.trim() : t("offline.unreachable");
 
 /** Answers that were right before something happened, and are being made anew. */
 export const outdated = new WeakSet();
@@ -100,7 +100,7 @@ export const leave = async () => {
   try {
     await call("POST", "/api/logout");
   } catch (failure) {
-    if (!(failure instanceof Failure && failure.told)) { // else the session is over already
+    if (!(failure instanceof Failure && failure.explained)) { // else the session is over already
       alert(t("join.offline"));
       return false;
     }

@@ -40,7 +40,7 @@ const App = () => {
         setSignIn(failure.code === "sign_in");
         setMe(null);
       }
-      setTrouble(stranger ? null : failure instanceof Failure && failure.told ? failure : "offline");
+      setTrouble(stranger ? null : failure instanceof Failure && failure.explained ? failure : "offline");
     }
   }, []);
   useEffect(() => {
@@ -70,8 +70,8 @@ const App = () => {
     const timer = setInterval(() => me === undefined && again(), 5000);
     return () => clearInterval(timer);
   }, [trouble, me]);
-  if (broken) return html`<${Lonely} name="trouble.broken"><button class="primary" onClick=${mend}>${words("rest.try_again")}</button></${Lonely}>`;
-  if (trouble instanceof Failure) return html`<${Lonely} name=${wordsOf(trouble)}><button class="second" onClick=${() => location.reload()}>${words("rest.try_again")}</button></${Lonely}>`;
+  if (broken) return html`<${Lonely} name="trouble.broken"><button class="primary" onClick=${mend}>${words("rest.retry")}</button></${Lonely}>`;
+  if (trouble instanceof Failure) return html`<${Lonely} name=${wordsOf(trouble)}><button class="second" onClick=${() => location.reload()}>${words("rest.retry")}</button></${Lonely}>`;
   if (trouble) return html`<${Lonely} name=${trouble === "offline" ? "offline.unreachable" : "trouble.missing"} />`;
   if (me === undefined) return html`<${Lonely} name="rest.loading" />`;
   const nowhere = !address && path !== "/";

@@ -1,4 +1,4 @@
-// What people agree to before they begin, in the words of the project.
+// What people agree to before they begin: the text of the project, else Veriglot's.
 
 import { t } from "./texts.js";
 import { html } from "./view.js";
@@ -6,7 +6,7 @@ import { html } from "./view.js";
 /**
  * The text in a language, or in the nearest that there is.
  * @param {Record<string, string>} texts @param {string} language
- * @returns {{language: string, text: string} | null} null where the project has none
+ * @returns {{language: string, text: string} | null} null where the project has none: Veriglot's own is shown
  */
 export const consentIn = (texts, language) => {
   const tag = [language, language.split("-")[0], "en", ...Object.keys(texts)].find((candidate) => texts[candidate]);
@@ -17,7 +17,7 @@ export const consentIn = (texts, language) => {
 export const Consent = ({ consent, agreed, onChange }) => html`<fieldset class="consent">
   <legend>${t("join.consent")}</legend>
   <div class="consent-text" lang=${consent?.language} dir="auto" tabindex="0">
-    ${(consent?.text ?? t("join.consent_plain")).trim().split(/\n\s*\n/).map((part) => html`<p dir="auto">${part}</p>`)}
+    ${(consent?.text ?? t("join.consent_text")).trim().split(/\n\s*\n/).map((part) => html`<p dir="auto">${part}</p>`)}
   </div>
   <label class="tick">
     <input type="checkbox" name="consent" checked=${agreed} required

@@ -69,12 +69,12 @@ export class Editor extends EventTarget {
   /** @param {"undo" | "redo"} way */
   travel(way) {
     if (this.locked || !this.history[way]()) {
-      this.say(`said.nothing_to_${way}`);
+      this.say(`announce.nothing_to_${way}`);
       return;
     }
     if (this.active && !this.activeSpan()) this.active = null;
     this.onLayer(this.layer, null);
-    this.say(`said.${way}`);
+    this.say(`announce.${way}`);
     this.changed();
   }
 
@@ -167,11 +167,11 @@ export class Editor extends EventTarget {
     if (this.locked || !this.form.types.some((/** @type {any} */ choice) => choice.name === type)) return;
     const active = this.isSuggested() ? undefined : this.activeSpan();
     if (active) {
-      if (this.put(changeSpan(this.layer, active.id, { type }))) this.say("said.retyped", { type });
+      if (this.put(changeSpan(this.layer, active.id, { type }))) this.say("announce.retyped", { type });
       return;
     }
     if (!this.selection) {
-      this.say("said.select_first");
+      this.say("announce.select_first");
       return;
     }
     const { start, end } = this.selection;
@@ -179,7 +179,7 @@ export class Editor extends EventTarget {
     const there = this.layer.spans.find((span) => span.start === start && span.end === end && span.type === type);
     if (there || this.put(withSpan(this.layer, { id, start, end, type, rating: null, note: "" }))) {
       this.active = there?.id ?? id;
-      this.say("said.marked", { type, text: this.quote(start, end) });
+      this.say("announce.marked", { type, text: this.quote(start, end) });
       this.changed();
     }
   }
@@ -199,12 +199,12 @@ export class Editor extends EventTarget {
     const target = id ?? (this.isSuggested() ? null : this.active) ?? around?.id;
     const span = this.layer.spans.find((one) => one.id === target);
     if (!span) {
-      this.say("said.nothing_here");
+      this.say("announce.nothing_here");
       return;
     }
     if (this.put(withoutSpan(this.layer, span.id))) {
       this.active = null;
-      this.say("said.deleted", { type: span.type, text: this.quote(span.start, span.end) });
+      this.say("announce.deleted", { type: span.type, text: this.quote(span.start, span.end) });
       this.changed();
     }
   }
@@ -219,7 +219,7 @@ export class Editor extends EventTarget {
     const span = this.isSuggested() ? undefined : this.activeSpan();
     if (!span || !this.form.span_rating || rating < 1 || rating > this.form.span_rating.steps) return;
     this.change(span.id, { rating: span.rating === rating ? null : rating });
-    this.say("said.rated", { rating });
+    this.say("announce.rated", { rating });
   }
 
   /** @param {string} [id] of a suggestion; the one at hand otherwise. */
@@ -234,7 +234,7 @@ export class Editor extends EventTarget {
     const { start, end, type } = span;
     if (this.put(withSpan(this.layer, { id: span.id, start, end, type, rating: null, note: "" }), "", `suggestion accepted: ${span.id}`)) {
       this.activate(span.id);
-      this.say("said.accepted", { type });
+      this.say("announce.accepted", { type });
     }
   }
 
@@ -249,7 +249,7 @@ export class Editor extends EventTarget {
     if (!span || this.locked) return;
     if (!this.put({ ...this.layer, rejected: [...this.layer.rejected, span.id] }, "", `suggestion rejected: ${span.id}`)) return;
     if (this.active === span.id) this.active = null;
-    this.say("said.rejected", { type: span.type });
+    this.say("announce.rejected", { type: span.type });
     this.changed();
   }
 
@@ -264,7 +264,7 @@ export class Editor extends EventTarget {
       this.put(withSpan({ ...this.layer, rejected }, { id: vote.id, start, end, type, rating, note: "" }));
     } else if (!stay) this.put({ ...this.layer, spans: this.without(vote) });
     this.activate(vote.id);
-    this.say(taken && !stay ? "adjudicate.said_open" : "adjudicate.said_in", { type: vote.type, text: this.quote(vote.start, vote.end) });
+    this.say(taken && !stay ? "adjudicate.reopened" : "adjudicate.accepted", { type: vote.type, text: this.quote(vote.start, vote.end) });
     return vote;
   }
 
@@ -275,7 +275,7 @@ export class Editor extends EventTarget {
     const rejected = [...this.layer.rejected.filter((one) => one !== vote.id), vote.id];
     this.put({ ...this.layer, spans: this.without(vote), rejected });
     this.activate(vote.id);
-    this.say("adjudicate.said_out", { type: vote.type, text: this.quote(vote.start, vote.end) });
+    this.say("adjudicate.rejected", { type: vote.type, text: this.quote(vote.start, vote.end) });
     return vote;
   }
 
@@ -308,7 +308,7 @@ export class Editor extends EventTarget {
       }
     }
     this.put(layer);
-    this.say("adjudicate.said_most", { n: most.length });
+    this.say("adjudicate.majority_accepted", { n: most.length });
     this.onward(0);
   }
 
@@ -365,7 +365,7 @@ export class Editor extends EventTarget {
     const { evidence } = unitAt(this.layer, place);
     if (!evidence.some((one) => one.id === id && one.start === start && one.end === end)) {
       this.answer(place, { evidence: [...evidence, { id, start, end }] });
-      this.say("said.pointed", { number: this.unit + 1 });
+      this.say("announce.pointed", { number: this.unit + 1 });
     }
     this.pointed = null;
     this.changed();

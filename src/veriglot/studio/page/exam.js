@@ -100,14 +100,14 @@ const Feedback = ({ form }) => {
 
 /** What came of it. @param {{result: any, me: any, onNext: () => void}} props */
 const Result = ({ result, me, onNext }) => {
-  const outcome = result.passed ? "passed" : result.attempts_left > 0 ? "again" : "out";
+  const outcome = result.passed ? "passed" : result.attempts_left > 0 ? "failed" : "out";
   return html`<main class=${`gate${me.project.exam_feedback ? " wide" : ""}`} aria-live="polite">
     <h1>${t(`exam.${outcome}`)}</h1>
     <p>${t(`exam.${outcome}_text`, { count: result.attempts_left })}</p>
     <${Figures} figures=${result.figures ?? result} />
     <${Languages} result=${result} />
     ${outcome !== "out" && html`<p><button type="button" class="primary" onClick=${onNext}>
-      ${t(outcome === "passed" ? "exam.to_work" : "exam.retry")}
+      ${t(outcome === "passed" ? "exam.to_work" : "rest.retry")}
     </button></p>`}
     ${me.project.exam_feedback && html`<${Feedback} form=${me.project.form} />`}
   </main>`;

@@ -50,7 +50,7 @@ export const GuidelinesText = ({ form }) => {
     if (root.current && guidelines) dress(root.current, form);
   }, [guidelines, form]);
   if (failed) return html`<p class="notice bad" role="alert">${t("guidelines.failed")}</p>`;
-  if (!guidelines) return html`<p role="status">${t("join.loading")}</p>`;
+  if (!guidelines) return html`<p role="status">${t("rest.loading")}</p>`;
   return html`<article ref=${root} class="guidelines" lang=${guidelines.language} dir=${guidelines.direction}
     dangerouslySetInnerHTML=${{ __html: guidelines.html }}></article>`;
 };

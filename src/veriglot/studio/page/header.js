@@ -36,13 +36,13 @@ export const Top = ({ me, sync, done, left, unread, guide, onPanel, navigate }) 
       <h1><${ProjectName} me=${me} /></h1>
       <div class="progress">
         ${known ? html`<progress max=${Math.max(1, done + (left ?? 0))} value=${done} aria-label=${t("progress.label")}></progress>` : null}
-        <span class="fine">${sitting ? html`<b>${t("lead.purpose.exam")}</b> · ` : null}${t("progress", { done })}${left && known ? ` · ${t("progress.left", { count: left })}` : ""}</span>
+        <span class="fine">${sitting ? html`<b>${t("purpose.exam")}</b> · ` : null}${t("progress", { done })}${left && known ? ` · ${t("progress.left", { count: left })}` : ""}</span>
       </div>
       <${SyncLine} sync=${sync} onConflict=${() => onPanel("conflict")} />
       <nav class="tools" aria-label=${t("tools.label")}>
         <button class="tool" onClick=${() => onPanel("items")}>${t("items.title")}${unread ? html` <b class="unread">${number(unread)}<span class="unseen"> ${t("items.unread", { count: unread })}</span></b>` : null}</button>
         <button class="tool" aria-pressed=${guide} onClick=${() => onPanel("guidelines")}>${t("guidelines.title")}</button>
-        <button class="tool" aria-label=${t("help.open")} title=${t("help.open")} onClick=${() => onPanel("help")}>?</button>
+        <button class="tool" aria-label=${t("help.title")} title=${t("help.title")} onClick=${() => onPanel("help")}>?</button>
         ${me.person.role === "lead" ? html`<button class="tool" onClick=${() => navigate("/lead")}>${t("lead.open")}</button>` : null}
         <${ThemeSwitch} />
         <button class="tool" onClick=${go} title=${me.person.name ? t("leave.who", { name: me.person.name }) : undefined}>${t("leave")}</button>

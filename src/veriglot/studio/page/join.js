@@ -2,7 +2,7 @@
 
 import { Failure, call, takeProject, takeToken } from "./api.js";
 import { Consent, consentIn } from "./consent.js";
-import { interfaceLanguage, t, takeUp, told } from "./texts.js";
+import { interfaceLanguage, t, takeUp, translated } from "./texts.js";
 import { html, useEffect, useRef, useState } from "./view.js";
 
 /** What a language calls itself. @param {string} tag */
@@ -35,8 +35,8 @@ export const LanguageChoice = ({ languages, onChange }) => {
 
 /** Why a link or an answer was refused. @param {{failure: any}} props */
 export const Refusal = ({ failure }) => failure && html`<div class="notice bad" role="alert">
-  <p dir="auto">${failure.status === 0 ? t("join.offline") : told(failure.message) || t("join.failed")}</p>
-  ${failure.remedy && html`<p dir="auto">${told(failure.remedy)}</p>`}
+  <p dir="auto">${failure.status === 0 ? t("join.offline") : translated(failure.message) || t("join.failed")}</p>
+  ${failure.remedy && html`<p dir="auto">${translated(failure.remedy)}</p>`}
 </div>`;
 
 /** The languages that a browser prefers, nearest first, of those that there are. @param {string[]} offered */
@@ -107,7 +107,7 @@ export const Screen = ({ params, navigate, again }) => {
         setInvitation(answer);
       } catch (error) {
         const failed = error instanceof Failure ? error : new Failure(0, null); // no call has a token with a slash
-        setFailure(failed.status === 404 ? new Failure(404, { error: { message: t("told.forged"), remedy: t("told.ask_sender") } }) : failed);
+        setFailure(failed.status === 404 ? new Failure(404, { error: { message: t("server.forged"), remedy: t("server.ask_sender") } }) : failed);
       }
     };
     read();
@@ -122,7 +122,7 @@ export const Screen = ({ params, navigate, again }) => {
   if (!invitation) {
     return html`<main class="gate">${failure
       ? html`<h1>${t("join.closed")}</h1><${Refusal} failure=${failure} />`
-      : html`<p role="status">${t("join.loading")}</p>`}</main>`;
+      : html`<p role="status">${t("rest.loading")}</p>`}</main>`;
   }
   return html`<main class="gate">
     <p class="gate-brand">Veriglot Studio</p>

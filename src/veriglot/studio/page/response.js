@@ -180,9 +180,9 @@ const announce = (/** @type {Editor} */ editor) => {
   const types = editor.layer.spans.filter((span) => span.start < now.end && now.start < span.end)
     .map((span) => named("type", span.type));
   const text = editor.quote(now.start, now.end);
-  if (editor.isSuggested()) editor.say("said.at_suggestion", { text, type: editor.activeSpan()?.type ?? "" });
-  else if (types.length) editor.say("said.at_marked", { text, types: types.join(", ") });
-  else editor.say("said.at", { text });
+  if (editor.isSuggested()) editor.say("announce.at_suggestion", { text, type: editor.activeSpan()?.type ?? "" });
+  else if (types.length) editor.say("announce.at_marked", { text, types: types.join(", ") });
+  else editor.say("announce.at", { text });
 };
 
 const copy = (/** @type {Editor} */ editor) => {

@@ -1,6 +1,6 @@
 // Where the work is: on the server, on its way, or still only here; and what could not be sent.
 
-import { t, told } from "./texts.js";
+import { t, translated } from "./texts.js";
 import { html, useEffect, useState } from "./view.js";
 
 /** Draw again when something tells of a change. @param {EventTarget | null} source */
@@ -20,13 +20,12 @@ const SIGNS = { saved: "✓", waiting: "…", saving: "↑", offline: "⌁", ful
 export const SyncLine = ({ sync, onConflict }) => {
   useChanges(sync);
   const { status, waiting, lasting } = sync.state();
-  const words = status === "offline" && waiting ? t("sync.offline_waiting", { count: waiting }) : t(`sync.${status}`, { waiting });
-  const spoken = status === "waiting" || status === "saving" ? t("sync.saving") : words; // not each keystroke
+  const words = status === "offline" && waiting ? t("sync.offline_waiting", { count: waiting }) : t(`sync.${status === "waiting" ? "saving" : status}`);
   return html`
     <div class=${`sync ${status}`} data-status=${status} data-waiting=${waiting}>
       <span aria-hidden="true" class="sync-sign">${SIGNS[status]}</span>
       ${status === "conflict" ? html`<button class="small" onClick=${onConflict}>${words}</button>` : html`<span class="sync-words">${words}</span>`}
-      <span class="unseen" role="status" aria-live="polite">${spoken}</span>
+      <span class="unseen" role="status" aria-live="polite">${words}</span>
       ${!lasting && waiting ? html`<span class="warn">${t("sync.not_lasting")}</span>` : null}
     </div>`;
 };
@@ -38,7 +37,7 @@ export const Refusals = ({ sync }) => {
   if (!refused.length) return null;
   return html`<div class="notices" role="alert">${refused.map((one) => html`
     <p class="notice bad" key=${one.entry.event_id}>
-      <span>${t("sync.refused_why", { item: one.entry.assignment })} ${told(one.message)} ${told(one.remedy)}</span>
+      <span>${t("sync.refused_why", { item: one.entry.assignment })} ${translated(one.message)} ${translated(one.remedy)}</span>
       <button class="small" onClick=${() => {
         sync.queue.dropRefusal(one.entry.assignment);
         sync.changed();

@@ -45,7 +45,7 @@ export const t = (name, values = {}) => {
 };
 
 /** Sentences that the server says in English, and the words for them. @type {[RegExp, string][]} */
-const TOLD = [
+const SERVER = [
   [/^This link is damaged or was not made here\.$/, "forged"],
   [/^This link is no longer valid\.$/, "unknown"],
   [/^This link has expired\.$/, "expired"],
@@ -57,7 +57,7 @@ const TOLD = [
   [/^Somebody is looking at this now\.$/, "looked_at"],
   [/^Wait until they are through with it\.$/, "wait_through"],
   [/^This was called too often\.$/, "too_often"],
-  [/^Try again in (?<n>\d+) s\.$/, "try_again"],
+  [/^Try again in (?<n>\d+) s\.$/, "retry_in"],
   [/^The batch of this item is validated, or was accepted\.$/, "batch_closed"],
   [/^Tell the lead what to change\.$/, "tell_lead"],
   [/^The exam has no item in your languages\.$/, "exam_lacks"],
@@ -79,11 +79,11 @@ const TOLD = [
 ];
 
 /** What the server says, in the interface's words where there are any. @param {string} sentence */
-export const told = (sentence) => {
-  for (const [pattern, name] of TOLD) {
+export const translated = (sentence) => {
+  for (const [pattern, name] of SERVER) {
     const match = pattern.exec(sentence);
-    if (match && has(`told.${name}`)) {
-      return t(`told.${name}`, Object.fromEntries(Object.entries(match.groups ?? {}).map(([key, value]) => [key, Number(value)])));
+    if (match && has(`server.${name}`)) {
+      return t(`server.${name}`, Object.fromEntries(Object.entries(match.groups ?? {}).map(([key, value]) => [key, Number(value)])));
     }
   }
   return sentence;

@@ -69,7 +69,7 @@ export const Screen = ({ me, params, navigate, again }) => {
   const failed = useCallback((/** @type {unknown} */ failure) => {
     if (failure instanceof Failure && failure.status === 401) navigate("/", { replace: true });
     else if (failure instanceof Failure && failure.status === 404 && params.id) setRest("missing");
-    else setRest(failure instanceof Failure && failure.told ? failure : "unreachable");
+    else setRest(failure instanceof Failure && failure.explained ? failure : "unreachable");
   }, [navigate, params.id]);
 
   const next = useCallback(async () => {
@@ -168,9 +168,9 @@ export const Screen = ({ me, params, navigate, again }) => {
 const Rest = ({ rest, enough, onRetry, onNext }) => html`
   <main class="rest" aria-busy=${rest === "loading"}>
     ${rest === "nothing" ? html`<h2>${t("rest.nothing")}</h2><p>${t("rest.thanks")}</p>
-      ${enough.length ? html`<p>${t("rest.enough", { languages: new Intl.ListFormat(interfaceLanguage()).format(enough.map(languageName)) })}</p>` : null}<button class="second" onClick=${onRetry}>${t("rest.look_again")}</button>` : null}
+      ${enough.length ? html`<p>${t("rest.enough", { languages: new Intl.ListFormat(interfaceLanguage()).format(enough.map(languageName)) })}</p>` : null}<button class="second" onClick=${onRetry}>${t("rest.check")}</button>` : null}
     ${rest === "missing" ? html`<h2>${t("trouble.no_item")}</h2><button class="primary" onClick=${onNext}>${t("next")}</button>` : null}
-    ${rest === "unreachable" ? html`<h2>${t("offline.unreachable")}</h2><p>${t("offline.kept")}</p><button class="second" onClick=${onRetry}>${t("rest.try_again")}</button>` : null}
-    ${rest instanceof Failure ? html`<${Refusal} failure=${rest} /><button class="second" onClick=${onRetry}>${t("rest.try_again")}</button>` : null}
+    ${rest === "unreachable" ? html`<h2>${t("offline.unreachable")}</h2><p>${t("offline.saved_here")}</p><button class="second" onClick=${onRetry}>${t("rest.retry")}</button>` : null}
+    ${rest instanceof Failure ? html`<${Refusal} failure=${rest} /><button class="second" onClick=${onRetry}>${t("rest.retry")}</button>` : null}
     ${rest === "loading" ? html`<p role="status">${t("rest.loading")}</p>` : null}
   </main>`;

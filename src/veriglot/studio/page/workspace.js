@@ -226,7 +226,7 @@ export const Workspace = (props) => {
         ${pair ? html`<${Pair} editor=${editor} />` : html`
           <${Types} editor=${editor} />
           <${Response} editor=${editor} ghosts=${ghosts} onCommand=${onCommand} />
-          <p class="fine hint" id="keys-hint">${t(form.types.length ? "response.hint" : "response.hint_units")} <button class="link" onClick=${() => onPanel("help")}>${t("help.open")}</button></p>`}
+          <p class="fine hint" id="keys-hint">${t(form.types.length ? "response.hint" : "response.hint_units")} <button class="link" onClick=${() => onPanel("help")}>${t("help.title")}</button></p>`}
         <${Labels} editor=${editor} />
         <${Units} editor=${editor} />
         <${Votes} editor=${editor} />

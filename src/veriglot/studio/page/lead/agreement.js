@@ -115,9 +115,9 @@ export const Agreement = ({ people }) => {
   return html`
     <div class="page-head"><h2>${t("lead.agreement")}</h2><p class="row"><${AsOf} answer=${answer} />
       ${gamma ? null : html`<button type="button" class="second" onClick=${() => setGamma(true)}>${t("lead.with_gamma")}</button>`}
-      <button type="button" class="second" disabled=${busy} onClick=${again}>${t("lead.again")}</button>
+      <button type="button" class="second" disabled=${busy} onClick=${again}>${t("lead.refresh")}</button>
     </p></div>
     ${!answer || computing || failure ? html`<${Waiting} failure=${failure} pending=${pending}
-      words=${gamma ? "lead.gamma_takes_time" : "join.loading"} onCancel=${computing ? () => setGamma(false) : undefined} />` : null}
+      words=${gamma ? "lead.gamma_takes_time" : "rest.loading"} onCancel=${computing ? () => setGamma(false) : undefined} />` : null}
     ${answer ? html`<${Report} report=${answer} people=${people} />` : null}`;
 };

@@ -10,7 +10,7 @@ const Round = (/** @type {any} */ { round, people }) => html`<li>
   <span class=${`tag ${round.passed ? "good" : "bad"}`}>${t(round.passed ? "lead.round_passed" : "lead.round_failed")}</span>
   ${t("lead.round_checked", { count: round.checked })}
   ${round.checked ? html` · ${t("lead.short.precision")} <b>${share(round.precision)}</b> · ${t("lead.short.recall")} <b>${share(round.recall)}</b>
-    <small>(${t("lead.at_least", { share: share(round.threshold) })})</small>` : null}
+    <small>(${t("lead.minimum", { share: share(round.threshold) })})</small>` : null}
   ${round.by?.length ? html`<small> · ${round.by.map((/** @type {string} */ id) => calledBy(people, id)).join(", ")}</small>` : null}
 </li>`;
 

@@ -29,7 +29,7 @@ const Case = ({ one, form, people, again }) => {
       <p class="row">
         <${Link} class="button second" to=${address("items", item.id)}>${t("lead.history")}<//>
         <${Act} path="/api/lead/adjudications" body=${{ item: item.id }} kind="primary"
-          label=${t(one.settled ? "lead.settle_again" : "lead.settle")} name=${t("lead.settle_item", { key: one.key })}
+          label=${t(one.settled ? "lead.settle_anew" : "lead.settle")} name=${t("lead.settle_item", { key: one.key })}
           onDone=${(/** @type {any} */ done) => done.assignment ? go(`/mark/${done.assignment}`) : again()} />
       </p>
     </header>

@@ -68,7 +68,7 @@ export const Figure = ({ value, low, high, reason, texts, fewest = 0, low_bound 
       <i style=${{ width: at(value) }}></i>
       ${has && html`<u style=${{ insetInlineStart: at(low), width: `calc(${at(high)} - ${at(low)})` }}></u>`}
     </span>
-    ${texts !== undefined && html`<small>${t("lead.texts", { count: texts })}</small>`}
+    ${texts !== undefined && html`<small>${t("lead.items_count", { count: texts })}</small>`}
   </span>`;
 };
 

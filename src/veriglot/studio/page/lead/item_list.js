@@ -39,10 +39,10 @@ const Filters = (/** @type {any} */ { overview, people, form, query, change }) =
       onChange=${(/** @type {any} */ event) => change({ search: event.target.value.trim() })} /></label>
     ${languages.length > 1 ? choose("language", t("lead.language"), languages.map((/** @type {string} */ tag) => [tag, languageName(tag)])) : null}
     ${choose("person", t("lead.person"), [...people.keys()].map((id) => [id, calledBy(people, id)]))}
-    ${choose("state", t("lead.state"), STATES.map((state) => [state, t(`lead.state.${state}`)]))}
+    ${choose("state", t("lead.state"), STATES.map((state) => [state, t(`state.${state}`)]))}
     ${choose("type", t("lead.marked_as"), types)}
     ${choose("gold", t("lead.gold"), [["true", t("lead.yes")], ["false", t("lead.no")]])}
-    ${choose("stale", t("lead.held_for"), HOURS.map((n) => [String(n), t("lead.more_hours", { n })]))}
+    ${choose("stale", t("lead.unsaved_for"), HOURS.map((n) => [String(n), t("lead.more_hours", { n })]))}
     ${choose("role", t("lead.item_role"), ROLES.map((role) => [role, t(`lead.item_role.${role}`)]))}
     <label class="tick"><input type="checkbox" name="flagged" checked=${query.get("flagged") === "true"}
       onChange=${(/** @type {any} */ event) => change({ flagged: event.target.checked ? "true" : "" })} /><span>${t("lead.with_flags")}</span></label>
@@ -99,7 +99,7 @@ const Row = (/** @type {any} */ { item, people, chosen, onChoose }) => html`<tr>
     <small class="snippet" dir=${item.direction} lang=${item.language ?? undefined}>${item.snippet}</small></th>
   <td>${languageName(item.language)}</td><td>${t(`lead.item_role.${item.role}`)}</td>
   <td>${item.holders.map((/** @type {any} */ one) => html`<span key=${`${one.by} ${one.purpose}`} class="line"><bdi>${calledBy(people, one.by)}</bdi>
-    <small>${one.purpose === "annotate" ? "" : `${t(`lead.purpose.${one.purpose}`)} · `}${t(`lead.state.${one.state}`)}</small></span>`)}</td>
+    <small>${one.purpose === "annotate" ? "" : `${t(`purpose.${one.purpose}`)} · `}${t(`state.${one.state}`)}</small></span>`)}</td>
   <td class="n">${item.wanted ? `${number(item.done)} / ${number(item.wanted)}` : number(item.done)}</td>
   <td>${item.priority ? priorityName(item.priority) : "–"}</td><td>${item.has_gold ? t("lead.yes") : "–"}</td><td>${moment(item.changed_at)}</td>
 </tr>`;

@@ -1,7 +1,7 @@
 // The whole history of one item: who did what, when, and what their layer said then.
 
 import { calledBy } from "../names.js";
-import { named, t } from "../texts.js";
+import { has, named, t } from "../texts.js";
 import { html } from "../view.js";
 import { Waiting, useAnswer } from "./requests.js";
 import { languageName, moment, time } from "./figures.js";
@@ -30,9 +30,10 @@ const Event = (/** @type {any} */ { one, found, form, people }) => {
   const { by, at, kind, layer, payload } = one;
   const said = payload?.comment ?? payload?.reason ?? "";
   const byRule = kind.startsWith("settled_");
+  const name = byRule || kind === "adjudicated" ? "gold" : kind === "reopened" ? "reopen" : kind;
   return html`<li class=${`event event-${kind}`}>
     <p><time datetime=${at}>${moment(at)}</time>
-      <b>${named("lead.event", byRule || kind === "adjudicated" ? "gold" : kind)}</b>
+      <b>${has(`state.${name}`) ? t(`state.${name}`) : named("lead.event", name)}</b>
       <bdi>${by ? calledBy(people, by) : byRule ? t("lead.by_rule") : ""}</bdi>
       ${one.seconds ? html`<small>${time(one.seconds)}</small>` : null}</p>
     ${said ? html`<p class="event-said" dir="auto">${said}</p>` : null}
@@ -59,7 +60,7 @@ export const ItemHistory = ({ id, form, people }) => {
         <${Shown} item=${found.item} layer=${found[name]} form=${form} from=${name === "gold" ? givers(found, people) : undefined} /></section>`)}
       ${found.assignments.map((/** @type {any} */ one) => html`<section key=${one.id} class="side">
         <h4><bdi>${calledBy(people, one.by)}</bdi>
-          <small>${t(`lead.purpose.${one.purpose}`)} · ${t(`lead.state.${one.state}`)} · ${time(one.seconds)}</small></h4>
+          <small>${t(`purpose.${one.purpose}`)} · ${t(`state.${one.state}`)} · ${time(one.seconds)}</small></h4>
         <${Shown} item=${found.item} layer=${one.layer} form=${form} />
         ${one.message ? html`<p class="event-said" dir="auto">${one.message}</p>` : null}
         ${one.purpose === "annotate" ? html`<details class="conversation"><summary>${t("conversation.write")}</summary><${Answer} assignment=${one.id} onDone=${again} /></details>` : null}

@@ -64,7 +64,7 @@ export const Screen = ({ me, params, navigate, again: whoAsks }) => {
       <p class="row">
         <button type="button" class="tool" onClick=${() => go("/mark")}>${t("lead.own_work")}</button>
         <${ThemeSwitch} />
-        <button type="button" class="tool" onClick=${signOut}>${t("lead.leave")}</button>
+        <button type="button" class="tool" onClick=${signOut}>${t("leave")}</button>
       </p>
       <nav aria-label=${t("lead.pages")}><ul class="tabs">
         ${TABS.map((name) => html`<li key=${name}><${Link} to=${address(...(name === "progress" ? [] : [name]))}

@@ -1,7 +1,7 @@
 // Who takes part, what they have done and how well; inviting, shutting out, letting in again.
 
 import { called, pseudonym } from "../names.js";
-import { t, told } from "../texts.js";
+import { t, translated } from "../texts.js";
 import { html, useState } from "../view.js";
 import { Act } from "./requests.js";
 import { count, decimal, languageName, money, moment, share, time } from "./figures.js";
@@ -28,7 +28,7 @@ const Actions = (/** @type {any} */ { person, again, onLink, self }) => {
 /** What stands out of somebody's work, in words. @param {{person: any}} props */
 const Flags = ({ person }) => person.pace.flags.length
   ? html`<ul class="warnings">${person.pace.flags.map((/** @type {any} */ flag) => html`<li key=${flag.kind}>
-      <b class="tag warn">${t(`lead.flag.${flag.kind}`)}</b> <small>${told(flag.reason)}</small></li>`)}</ul>`
+      <b class="tag warn">${t(`lead.flag.${flag.kind}`)}</b> <small>${translated(flag.reason)}</small></li>`)}</ul>`
   : null;
 
 const Exam = (/** @type {any} */ { person }) => {
@@ -44,11 +44,11 @@ const Exam = (/** @type {any} */ { person }) => {
     <small>${[t("lead.exam_attempts", { count: person.exam_attempts }), ...said].join(" · ")}</small>`;
 };
 
-/** What became of the suggestions that somebody was shown. @param {{told: any}} props */
-const Suggested = ({ told }) => {
-  if (!told) return null;
-  const more = t("lead.suggested_about", Object.fromEntries(Object.entries(told).map(([name, n]) => [name, /** @type {number} */ (n)])));
-  return html`<small title=${more}>${t("lead.suggested", { share: share(told.accepted / told.shown) })}<span class="unseen"> ${more}</span></small>`;
+/** What became of the suggestions that somebody was shown. @param {{counts: any}} props */
+const Suggested = ({ counts }) => {
+  if (!counts) return null;
+  const more = t("lead.suggested_about", Object.fromEntries(Object.entries(counts).map(([name, n]) => [name, /** @type {number} */ (n)])));
+  return html`<small title=${more}>${t("lead.suggested", { share: share(counts.accepted / counts.shown) })}<span class="unseen"> ${more}</span></small>`;
 };
 
 /** Likeness to others over time, one point for each stretch of work. @param {{points: any[]}} props */
@@ -72,7 +72,7 @@ const Person = (/** @type {any} */ { person, me, overview, again, onLink }) => {
       ${person.last_at ? html`<small>${t("lead.last", { at: moment(person.last_at) })}</small>` : null}
       <${Flags} person=${person} /></td>
     <td><${Exam} person=${person} /></td>
-    <td class="n">${handed.length ? handed.map(([purpose, n]) => html`<span key=${purpose} class="line"><b>${count(n)}</b> <small>${t(`lead.purpose.${purpose}`)}</small></span>`) : "–"}
+    <td class="n">${handed.length ? handed.map(([purpose, n]) => html`<span key=${purpose} class="line"><b>${count(n)}</b> <small>${t(`purpose.${purpose}`)}</small></span>`) : "–"}
       ${person.begun ? html`<small><${Link} to=${`${address("items")}?person=${encodeURIComponent(person.id)}&state=open`}>${t("lead.waiting", { count: person.begun })}<//></small>` : null}
       ${pace.skipped ? html`<small>${t("lead.skips", { count: pace.skipped })}</small>` : null}</td>
     <td class="n">${pace.seconds_per_item === null ? "–" : html`${time(pace.seconds_per_item)}
@@ -81,7 +81,7 @@ const Person = (/** @type {any} */ { person, me, overview, again, onLink }) => {
     <td class="n">${pace.checks ? html`<span class="line">${decimal(pace.check_f1)} <small>${t("lead.of_checks", { count: pace.checks })}</small></span>` : null}
       ${pace.others === null ? null : html`<span class="line">${share(pace.others)} <small>${t("lead.like_others")}</small></span>`}
       ${person.confirmed + person.corrected + person.sent_back ? html`<small>${t("lead.reviewed", { confirmed: count(person.confirmed), corrected: count(person.corrected), sent_back: count(person.sent_back) })}</small>` : null}
-      <${Suggested} told=${person.suggested} />
+      <${Suggested} counts=${person.suggested} />
       <${Trend} points=${pace.trend} />
       ${!pace.checks && pace.others === null && !person.suggested ? "–" : null}</td>
     <td class="n">${time(person.seconds)}${person.cost === null || person.cost === undefined ? null : html`<small>${money(person.cost, overview.currency)}</small>`}</td>

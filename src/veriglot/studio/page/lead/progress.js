@@ -18,7 +18,7 @@ const partsOf = (row) => {
   const single = Math.min(row.single, row.done - settled);
   const touched = Math.max(row.begun, row.done + row.skipped);
   return [
-    { name: "accepted", label: t("lead.items_settled"), count: settled },
+    { name: "accepted", label: t("lead.gold"), count: settled },
     { name: "single", label: t("lead.items_single"), count: single },
     { name: "submitted", label: t("lead.items_done"), count: row.done - settled - single },
     { name: "open", label: t("lead.items_begun"), count: touched - row.done - row.skipped },
@@ -33,8 +33,8 @@ const Queue = (/** @type {any} */ { queue }) => {
   if (!purposes.length) return html`<p>${t("lead.nothing_given")}</p>`;
   return html`<div class="table-box" tabindex="0" role="region" aria-label=${t("lead.queue")}><table>
     <thead><tr><th scope="col">${t("lead.purpose")}</th>
-      ${STATES.map((state) => html`<th key=${state} scope="col" class="n"><i class=${`dot state-${state}`} aria-hidden="true"></i>${t(`lead.state.${state}`)}</th>`)}</tr></thead>
-    <tbody>${purposes.map((purpose) => html`<tr key=${purpose}><th scope="row">${t(`lead.purpose.${purpose}`)}</th>
+      ${STATES.map((state) => html`<th key=${state} scope="col" class="n"><i class=${`dot state-${state}`} aria-hidden="true"></i>${t(`state.${state}`)}</th>`)}</tr></thead>
+    <tbody>${purposes.map((purpose) => html`<tr key=${purpose}><th scope="row">${t(`purpose.${purpose}`)}</th>
       ${STATES.map((state) => html`<td key=${state} class=${`n${at(purpose, state) ? "" : " zero"}`}>${count(at(purpose, state))}</td>`)}</tr>`)}</tbody>
   </table></div>`;
 };
@@ -82,7 +82,7 @@ export const Progress = ({ overview }) => {
     <dl class="tiles">
       <${Tile} label=${t("lead.items_done")} value=${`${number(total.done)} / ${number(total.items)}`} note=${total.items ? share(total.done / total.items) : ""} />
       <${Tile} label=${t("lead.annotations")} value=${`${number(total.made)} / ${number(total.wanted)}`} note=${t("lead.annotations_note")} />
-      <${Tile} label=${t("lead.items_settled")} value=${number(total.gold)} note=${total.single ? t("lead.single_note", { count: total.single }) : ""} />
+      <${Tile} label=${t("lead.gold")} value=${number(total.gold)} note=${total.single ? t("lead.single_note", { count: total.single }) : ""} />
       <${Tile} label=${t("lead.to_settle")} value=${number(overview.disagreements)} />
       <${Tile} label=${t("lead.people")} value=${number(overview.people.filter((/** @type {any} */ one) => one.stage === "work").length)} note=${t("lead.at_work")} />
       <${Tile} label=${t("lead.time")} value=${time(overview.seconds)} />

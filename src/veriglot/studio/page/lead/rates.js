@@ -1,6 +1,6 @@
 // How sure the rates are by the labels so far, what more labels would do, and whether suggestions change the labels.
 
-import { interfaceLanguage, number, t, told } from "../texts.js";
+import { interfaceLanguage, number, t, translated } from "../texts.js";
 import { html } from "../view.js";
 import { languageName } from "./figures.js";
 import { AsOf, Waiting, useAnswer } from "./requests.js";
@@ -26,7 +26,7 @@ const Rows = (/** @type {any} */ { row, most }) => {
         ${step.low === null ? null : html`<span class="figure-bar" aria-hidden="true">
           <u style=${{ insetInlineStart: at(step.low), width: at(step.high - step.low) }}></u></span>`}</span></td>
       <td>${!last ? "" : row.enough ? html`<b>✓ ${t("lead.rates_enough")}</b>` : row.needed === null ? "–" : number(row.needed)}
-        ${last && row.reasons.length ? html`<small class="why">${row.reasons.map(told).join(" ")}</small>` : null}
+        ${last && row.reasons.length ? html`<small class="why">${row.reasons.map(translated).join(" ")}</small>` : null}
         ${last && row.suggested ? html`<small>${t("lead.rates_suggested", { n: row.suggested, of: row.labels })}</small>` : null}</td>
     </tr>`;
   });
@@ -38,8 +38,8 @@ const Effects = (/** @type {any} */ { effects }) => html`<section><h3>${t("lead.
       <th scope="col">${t("lead.effect.difference")}</th></tr></thead>
     <tbody>${effects.map((/** @type {any} */ row) => html`<tr key=${row.measure}>
       <th scope="row">${t(`lead.effect.${row.measure}`)}</th>
-      <td class="n">${percent(row.shown)} <small>${t("lead.texts", { count: row.shown_items })}</small></td>
-      <td class="n">${percent(row.blind)} <small>${t("lead.texts", { count: row.blind_items })}</small></td>
+      <td class="n">${percent(row.shown)} <small>${t("lead.items_count", { count: row.shown_items })}</small></td>
+      <td class="n">${percent(row.blind)} <small>${t("lead.items_count", { count: row.blind_items })}</small></td>
       <td>${row.difference === null ? html`${t("lead.too_few_items")} <small class="why">${t("lead.few_about", { n: Number(/(\d+) of each/.exec(row.reason)?.[1]) })}</small>`
         : html`<b>${percent(row.difference, "always")}</b> <${Interval} ...${row} sign="always" />`}</td>
     </tr>`)}</tbody>
@@ -62,6 +62,6 @@ export const Rates = () => {
   const { answer, failure, busy, pending, again } = useAnswer("/api/lead/rates");
   return html`
     <div class="page-head"><h2>${t("lead.rates")}</h2>
-      <p class="row"><${AsOf} answer=${answer} /><button type="button" class="second" disabled=${busy} onClick=${again}>${t("lead.again")}</button></p></div>
+      <p class="row"><${AsOf} answer=${answer} /><button type="button" class="second" disabled=${busy} onClick=${again}>${t("lead.refresh")}</button></p></div>
     ${answer ? html`<${Report} report=${answer} />` : html`<${Waiting} failure=${failure} pending=${pending} />`}`;
 };

@@ -59,7 +59,7 @@ export const useAnswer = (path, seconds = 0) => {
  * While there is no answer: why, and how far a figure is that takes long.
  * @param {{failure: any, pending?: any, words?: string, onCancel?: () => void}} props
  */
-export const Waiting = ({ failure, pending = null, words = "join.loading", onCancel }) => {
+export const Waiting = ({ failure, pending = null, words = "rest.loading", onCancel }) => {
   if (failure) return html`<${Refusal} failure=${failure} />`;
   return html`<div class="waiting"><p role="status">${t(words)}</p>
     ${pending ? html`<p class="row"><progress value=${pending.done ?? undefined} aria-label=${t(words)}></progress>

@@ -27,7 +27,7 @@ export const ByRule = ({ language, people, onDone }) => {
         onChange=${() => setRule(name)} /><span>${t(`lead.rule.${name}`)} <small>${t(`lead.rule.${name}.about`)}</small></span></label>`)}
     </fieldset>
     <label class="tick"><input type="checkbox" checked=${again}
-      onChange=${(/** @type {any} */ event) => setAgain(event.target.checked)} /><span>${t("lead.rule_again")}</span></label>
+      onChange=${(/** @type {any} */ event) => setAgain(event.target.checked)} /><span>${t("lead.rule_overwrite")}</span></label>
     <p><${Act} path="/api/lead/settle" body=${{ rule, again, language: language || null }} kind="primary" label=${t("lead.rule_run")}
       confirm=${t("lead.rule_sure", { language: languageName(language || "all") })} onDone=${async (/** @type {any} */ answer) => {
         setDone(answer);

@@ -307,9 +307,11 @@ def test_numbers_with_a_comma_are_those_of_a_spreadsheet(tmp_path: Path) -> None
     assert layer.ratings == {"unsupported": 1.0}
 
 
-def test_letters_of_another_code_page_are_told_to_be_saved_as_utf_8(tmp_path: Path) -> None:
+def test_column_names_of_another_code_page_are_recognised(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes("kontekst;odpowiedź\nMost z 1897 r.;Most z 1879 r.\n".encode("cp1250"))
+    assert next(read(path)).response == "Most z 1879 r."
+    path.write_bytes("Süße;Größe\nMost z 1897 r.;Most z 1879 r.\n".encode("cp1252"))
     with pytest.raises(InputError, match="If letters look wrong, save the file as UTF-8"):
         list(read(path))
 

@@ -593,8 +593,8 @@ class Columns(Format):
             return None
         try:
             plan = check_columns(head, {})
-        except InputError:
-            return None
+        except InputError as error:  # the native format would lose the evidence silently
+            return Sniff(0.91, "unclear evidence") if "evidence could be in" in error.detail else None
         native = head.keys >= {"id", "response"} and head.container not in {"csv", "tsv"}
         other = plan.parts.get("evidence", ("evidence",)) != ("evidence",)  # which the native format would not read
         sure = 0.92 if native and head.record is not None and (other or not _is_ours(head.record)) else 0.5

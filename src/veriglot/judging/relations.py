@@ -136,13 +136,7 @@ class _Relations:
         ]
         self._spaced = spaced
         self._needed = set[str]().union(*(any_of for template in self.templates for any_of in template.needed))
-        self._endless = {word[:-1] for word in self._needed if word.endswith("*")}
-        self._sizes = set(map(len, self._endless))
-        shares = Counter(word for template in self.templates for any_of in template.needed for word in any_of)
-        self._by_word = defaultdict[str, list[int]](list)  # by the rarest of the words that each template needs
-        for number, template in enumerate(self.templates):
-            for word in min(template.needed, key=lambda any_of: sum(shares[word] for word in any_of)):
-                self._by_word[word].append(number)
+        self._sizes = {len(word) - 1 for word in self._needed if word.endswith("*")}
         self.ordered = [plain(word.rstrip("*")) for word in table["questions"]["in_order"]]
         patterns = patterns_of(base)
         self.inflected = patterns is not None and patterns.inflected
@@ -155,12 +149,11 @@ class _Relations:
         """The templates whose words may all occur in a folded text; `wanted` as for `_readings`."""
         if self._spaced:
             words = set(re.findall(rf"[^{_EDGE}]+", text))
-            begins = self._endless.intersection(word[:size] for size in self._sizes for word in words)
-            words = words & self._needed | {f"{word}*" for word in begins}
+            words |= {f"{word[:size]}*" for word in words for size in self._sizes}
         else:
             words = {word for word in self._needed if word[:1] in text and word in text}
-        for number in sorted({number for word in words for number in self._by_word.get(word, ())}):
-            template = self.templates[number]
+        words &= self._needed
+        for template in self.templates:
             if (wanted is None or template.relation in wanted) and not any(map(words.isdisjoint, template.needed)):
                 yield template
 
@@ -267,7 +260,7 @@ class _NameFinder:
         self._relations = relations
         endings = relations.inflected and not re.search(r"\w['’]\w", response.text)  # endings are separated: "Ada'nın"
         self.inflected = endings and self.cased
-        self.of, self.parts, self._same = cache(self._of), cache(self._parts), cache(self._are_same)
+        self.of, self._same = cache(self._of), cache(self._are_same)
 
     def _of(self, text: str) -> Names:
         """The names as folded words; pairs of characters in scripts without spaces."""
@@ -299,15 +292,13 @@ class _NameFinder:
         common = next((index for index, letter in enumerate(short) if letter != long[index]), len(short))
         return common >= _ENDING and common >= max(len(long) - _ENDING, 0.6 * len(long))
 
-    def _parts(self, name: str) -> set[str]:
+    def parts(self, name: str) -> set[str]:
         """Letters that forms of a name share: the first two; in languages with prefixes also the last three."""
         return {name[:2], name[-_ENDING:]} if self._relations.prefixes else {name[:2]}
 
     def common(self, some: AbstractSet[str], others: AbstractSet[str]) -> int:
         """How many names are among others; forms of a name count as equal in alphabetic scripts."""
-        known = {part for name in others for part in self.parts(name)}
-        alike = (name for name in some - others if not known.isdisjoint(self.parts(name)))
-        formed = [name for name in alike if not (_HAN.match(name) or HANGUL.match(name))]
+        formed = [name for name in some - others if not (_HAN.match(name) or HANGUL.match(name))]
         return len(some & others) + sum(any(self._same(name, other) for other in others) for name in formed)
 
     def is_part(self, word: str, names: AbstractSet[str]) -> bool:
@@ -370,10 +361,6 @@ def swapped_names(response: Words, evidence: Words, language: str, question: str
     if relations is None or not claims:
         return result
     readings = list(_readings(evidence.text, base, {claim.relation for claim in claims}))
-    stated = {"order"}.union(reading.relation for reading in readings)  # an order need not be
-    claims = [claim for claim in claims if claim.relation in stated]
-    if not claims:
-        return result
     named = _NameFinder(response, evidence, relations)
     for named.nouns in (False, True):  # "the lawyer" if names decide nothing
         named.of.cache_clear()

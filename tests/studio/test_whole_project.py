@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 # Each browser, and each kind of database. Chromium with SQLite is what all other tests of pages have.
 each_browser_and_database = pytest.mark.parametrize(
-    ("browser", "database"), [("chromium", "postgresql"), ("firefox", "sqlite")], indirect=True
+    ("browser", "database"), [("chromium", "sqlite"), ("firefox", "postgresql")], indirect=True
 )
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "studio"

@@ -349,7 +349,7 @@ def test_many_items_are_chosen_assigned_and_excluded(house: House) -> None:
     keys = page.locator("tbody th a").all_inner_texts()
     assert keys == sorted(keys, reverse=True)
     page.get_by_label(f"Choose {keys[-1]}").check()
-    page.get_by_role("group", name="Chosen: 1").get_by_label("Person").select_option("Kim")
+    page.get_by_role("group", name="Selected: 1").get_by_label("Person").select_option("Kim")
     _button(page, "Assign")
     page.get_by_text("Items changed: 1.").wait_for()
     expect(page.get_by_role("row", name=re.compile(re.escape(keys[-1])))).to_contain_text("Kim Open".replace(" ", ""))

@@ -405,7 +405,7 @@ def test_rates_are_those_of_the_server(house: House) -> None:
     shown = table.locator("tbody td:nth-of-type(2)").all_inner_texts()
     rates = [step["rate"] for step in steps]
     assert shown == ["–" if rate is None else f.format(rate) for f, rate in zip(form, rates, strict=True)]
-    expect(page.get_by_text("Wanted: at most ±2.0%.")).to_be_visible()
+    expect(page.get_by_text("Target: at most ±2.0%.")).to_be_visible()
     for name in table.locator("tbody th").all():  # as "Thailändisch" was on a phone
         expect(name).to_have_css("overflow-wrap", "normal")
     assert lead.trouble == []

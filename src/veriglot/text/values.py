@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import log10, prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -488,6 +488,8 @@ def _join_fraction(last: _Item, number: _Item, gap: str, word: str, words: _Word
         last.amounts = (amount + 0.5,)  # साढ़े तीन
     elif number.form != "word" or amount >= 1 or first % 1 or first >= LARGE:
         return None
+    elif last.form == "ordinal" and amount != 0.5:
+        return gap in _ADJACENT  # the third quarter is no 3/4
     elif gap in _ADJACENT and 0 < first < (parts := round(1 / amount)) and (parts, words.base) not in _HALVES_BEHIND:
         last.amounts = (round(first / parts, 4),)
     elif amount != 0.5 or first < 1 or (unit := _halved(gap, word, words)) is None:
@@ -553,6 +555,7 @@ _ATTACHED = ("", "-", "‑", "'", "’", ".", "º")
 _ALSO_VERBS = ("may", "march", "mar")
 _BESIDE = 3  # words on each side of a number that may belong to it
 _LONGEST_ENDING = 4
+_OF_PERIOD = 20  # code points between a fraction and the number of the period that it is a part of
 _FIRST_YEAR, _LAST_YEAR = 1000, 2100
 _COUNTED = re.compile(r"[ \u00a0\u202f-]?([^\W\d_]{1,4})")
 _PARTED = {symbol: _Item(0, 0, 0, -1, symbol=symbol) for symbol in ",|"}
@@ -635,7 +638,14 @@ def read_values(text: str, language: str | None) -> tuple[Value, ...]:
             for index in range(*match.span())
             if line[index].form and line[index].start not in marks
         ]
-    return tuple(result)
+    return tuple(value for value, after in pairwise([*result, None]) if value and not _is_part(value, after, text))
+
+
+def _is_part(value: Value, after: Value | None, text: str) -> bool:
+    """Whether a fraction is a part of the period told after it: the last quarter of the 19th century."""
+    if after is None or after.kind not in ("century", "decade") or after.start - value.end > _OF_PERIOD:
+        return False
+    return 0 < value.amounts[0] < 0.5 and not text[value.start].isdigit()
 
 
 def _date(items: Sequence[_Item]) -> list[Value]:

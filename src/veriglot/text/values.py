@@ -81,7 +81,7 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     calendar: str = ""
     numerals: dict[str, str] = {}
     eras: dict[str, str] = {}
-    references: str = ""  # words before the number of a page or document
+    references: str = ""  # words before the number of a document
     fractions: dict[str, str] = {}  # patterns, by commas; those of 1/3 may follow a number
 
 
@@ -130,9 +130,8 @@ def _entries() -> list[dict[str, _Entry]]:
 @cache
 def _references() -> re.Pattern[str]:
     listed = "|".join(_entries()[1][""].references.split())
-    return re.compile(
-        rf"(?i)(?<![^\W\u3040-\ud7af])(?:{listed})\s?(?:n[ro°º]?[.°º]?\s?)?[(\[]?(?=\d)|第(?=\d+(?:[页頁段]|ページ))"
-    )
+    label = r"\d{1,2}(?![\d.,]*\d| ?[份件篇种種건개곳多余])"  # 文件12份 are 12 files
+    return re.compile(rf"(?i)(?<![^\W\u3040-\ud7af])(?:{listed})\s?(?:n[ro°º]?[.°º]?\s?)?[(\[]?(?={label})")
 
 
 def month_names(base: str) -> list[frozenset[str]]:
@@ -627,16 +626,17 @@ def read_values(text: str, language: str | None) -> tuple[Value, ...]:
         text = _APOSTROPHE.sub("ʼ", text)
     line = _line(text, words)
     marks = {match.start(match.lastindex or 0) for match in _LIST_MARK.finditer(text)}
-    marks |= {match.end() for match in _references().finditer(text)}
+    labels = {match.end() for match in _references().finditer(text)}
     hours = _times_of_day(text, [(item.start, item.end, item.form, item.amounts[0]) for item in line if item.form])
     result: list[Value] = []
     for match in _GRAMMAR.finditer("".join(item.symbol for item in line)):
         items = line[match.start() : match.end()]
         values = _date(items) if match.lastgroup == "date" else _period(items, match.lastgroup)
         result += values or [
-            _plain(text, line, index, hours)
+            value
             for index in range(*match.span())
             if line[index].form and line[index].start not in marks
+            if (value := _plain(text, line, index, hours)).start not in labels or value.unit or value.scaled
         ]
     return tuple(value for value, after in pairwise([*result, None]) if value and not _is_part(value, after, text))
 

@@ -34,11 +34,8 @@ _LASTING = {"year": (0,), "age": (0, 1)}  # units of time, and what may be added
 _TIMES = ("倍", "배")  # what says that a number is a ratio
 _NEAR_SHARE = 0.007  # by which a fraction and a percentage may differ: two thirds, 66%
 _MANY = 100  # neighbours; the ratios of more tell nothing
-_DECIMAL = re.compile(  # how units that are ten, a hundred, a thousand others begin, and words of magnitude not read
-    r"[kq]u?[iy]l|meg|gig|ter[ao]|[mcdzs][ie][lnctsz][ií]|z?cent|sant|he[kc]t|hé[kc]|k[vw]ad|squ?a?|[ck]?uadr"
-    r"|[kmgt]w|[kmgt]i?b|[kh]pa|h[al]\b|ar\b|mål|mrd|m?ln|к[иі]л|мег|г[иі]г|гек|кв|м[иі]л|сан|мвт|гвт|га\b|млн|млрд"
-    r"|χιλ|μεγ|εκτ|τετ|كيل|ميغ|ميج|هكت|کلو|کیل|میگ|ہیک|קיל|מגה|מגא|הקט|किल|मेग|हेक|वर्ग|কিল|মেগ|হেক|வர்|கில|กิโ|เมก|ตาร|เฮก"
-    r"|[平公毫厘兆吉寸尺]|キロ|メガ|ギガ|ヘク|킬로|메가|기가|헥타|제곱|héc"
+_DECIMAL = re.compile(
+    "|".join(" ".join(read_package_data(__package__, "decimal_units.toml", dict[str, str]).values()).split())
 )
 _TELLING = 2  # digits that a number with its decimal point moved must have to be known again
 _FEW = 12  # numbers of the evidence that are added and subtracted
@@ -228,15 +225,14 @@ class _Evidence:
         amount, digits = value.amounts[0], _digits_of(value.amounts[0])
         counts = value.kind == "number" and value.counted and len(digits) >= _TELLING
         for other in self._by_digits[digits] if counts else ():
-            ratio, scaled = amount / other.amounts[0], other.scaled or value.scaled
-            known = (other.unit in _FACTORS and value.unit in _FACTORS) or {other.unit, value.unit} & _OF_TIME
-            if other.counted[:2] == value.counted[:2] or known:
+            ratio, units = amount / other.amounts[0], {other.unit, value.unit}
+            if other.counted[:2] == value.counted[:2] or units <= _FACTORS.keys() or units & _OF_TIME:
                 continue  # `_converts` knows
-            near = 0.05 < ratio < 20 and other.unit == value.unit  # 12万 are not 12,000 people
-            measured = ({value.unit, other.unit} & _MEASURES) and 0.00005 < ratio < 20000
-            if not scaled or (
-                not near and (measured or _DECIMAL.match(other.counted) or _DECIMAL.match(value.counted))
-            ):
+            near = 0.05 < ratio < 20 and len(units) == 1  # 12万 are not 12,000 people
+            parted = (units & _MEASURES and 0.00005 < ratio < 20000) or any(
+                _DECIMAL.match(counted) for counted in (other.counted, value.counted)
+            )
+            if not (other.scaled or value.scaled) or (parted and not near):
                 return True
         return False
 

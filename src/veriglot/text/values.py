@@ -234,6 +234,7 @@ _AND_A_HALF = re.compile(  # groups: a unit, what joins, an article
     rf"[ \u00a0-]?(?:(?!(?:{_ANDS}|с|з|ja|dan) )([^\W\d_]{{2,}}) )?(?:({_ANDS}|с|з|ja|dan) )?"
     r"(?:(an?|eine[nr]?|een|ett?|en|une?|una|uma?|o) )?"
 )
+_AFTER_HALF = re.compile(r"[ -](?:de )?([^\W\d_]+)")
 _CENTURY = re.compile(" ה(?!שנ)")  # במאה השנים are a hundred years
 _ARTICLES = frozenset({"en", "de", "nl", "sv", "da", "no"})  # where a half after a unit needs one: a year and a half
 _HALVES_BEHIND = {(2, base) for base in ("tr", "az", "id", "ms", "vi")}  # where a half needs no `and`: üç buçuk
@@ -270,7 +271,7 @@ class _Item:
     form: _Form = ""  # of a number
     amounts: tuple[float, ...] = ()
     symbol: str = ""
-    meaning: str = ""  # of a word: the unit or month
+    meaning: str = ""  # of a word: the unit or month; of 1.5, 2.5 its unit
     total: float = 0.0  # what stands before the last word of magnitude
     below: float = 1e15  # what the next word of magnitude must be less than
     scale: float = 1.0  # of words or signs of magnitude after digits
@@ -397,8 +398,10 @@ def _fractions(text: str, ends: Sequence[int], words: _Words) -> dict[int, list[
         first, last = bisect_right(ends, match.start()), bisect_left(ends, match.end())
         if first % 2 and last % 2:
             result |= {index: [] for index in range(first, last + 1)}
-            amounts = (words.shares[(match.lastindex or 1) - 1],)
-            result[first] = [_Item(*match.span(), first, last, "word", amounts)]
+            share = words.shares[(match.lastindex or 1) - 1]
+            near = text[max(0, match.start() - 10) : match.end()].casefold().split()[-3:]  # rok i pół
+            unit = next((words.forms[word][1] for word in near if words.forms.get(word, "w")[0] in "UJ"), "year")
+            result[first] = [_Item(*match.span(), first, last, "word", (share,), meaning=unit if 1 < share < 6 else "")]
     return result
 
 
@@ -440,7 +443,7 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
     between = gap.strip(" \u00a0-‐‑").casefold().removeprefix("de" * (first >= 20 and amount >= 1000))  # 20 de mii
     korean = words.base == "ko" and gap == " "  # 1억 2천만
     below = 10 if between else 1000 if number.form == "digits" else 100
-    if (joins := _join_fraction(last, number, gap.casefold(), word, words)) is not None:
+    if (joins := _join_fraction(last, number, text, words)) is not None:
         return joins
     if (words.base, last.form) == ("sw", "word") and amount < below and _SWAHILI.search(text, last.start, number.start):
         scale = first - last.total or last.below
@@ -478,9 +481,10 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
     return True
 
 
-def _join_fraction(last: _Item, number: _Item, gap: str, word: str, words: _Words) -> bool | None:
+def _join_fraction(last: _Item, number: _Item, text: str, words: _Words) -> bool | None:
     """As `_join`, and whether it did, for fractions: two thirds, 三分之二, three and a half; None for other numbers."""
-    first, amount = last.amounts[0], number.amounts[0]
+    first, amount, after = last.amounts[0], number.amounts[0], _AFTER_HALF.match(text, number.end)
+    gap, word = text[last.end : number.start].casefold(), text[number.start : number.end].casefold()
     if gap.strip() in _PARTS_OF and last.form == number.form and amount < first <= 20:  # 百分之 is a percentage
         last.amounts = (round(amount / first, 4),)
     elif first == 0.5 and last.form == "word" and amount > 2 and words.base in _HALF_FIRST and gap == " ":
@@ -494,6 +498,8 @@ def _join_fraction(last: _Item, number: _Item, gap: str, word: str, words: _Word
     elif amount != 0.5 or first < 1 or (unit := _halved(gap, word, words)) is None:
         return False
     else:
+        if unit and after and words.spelled.get(after[1].casefold(), (0,))[0] >= 1000:
+            return False  # two years and half a million
         scale = last.below if first == last.total else last.scale
         last.amounts = tuple(reading + 0.5 * scale for reading in last.amounts)
         if unit:
@@ -682,6 +688,7 @@ def _plain(text: str, line: Sequence[_Item], index: int, hours: Mapping[int, flo
     aged = before.meaning == "age" and not line[earlier - 1].form  # im Alter von 68 Jahren
     if unit == "year" and (aged or line[index + 2 + (line[index + 2].symbol == "f")].meaning == "age"):
         unit = "age"  # 68 años de edad
+    unit = unit or number.meaning * (number.form == "word")
     rounded, date = number.scale > 1 or before.symbol == "A", None
     kind: Kind = "ordinal" if number.form in ("ordinal", "roman") else "number"
     written = text[number.start : number.end]

@@ -205,6 +205,10 @@ def test_values_are_read_with_their_place_kind_and_amount(
         (("en", "the 1920s"), ("de", "1931"), [-1]),
         (("en", "two of the first three"), ("en", "none"), [0, 0, -1]),
         (("th", "พ.ศ. 2444"), ("en", "1901"), [1]),
+        (("es", "el medio ambiente"), ("en", "25% of it"), [0]),  # a half is too common a word to tell
+        (("de", "fast ein Drittel"), ("en", "31%"), [COMPUTED]),
+        (("en", "31%"), ("de", "ein Drittel"), [-1]),
+        (("en", "0.8 percent"), ("en", "0.83 percent"), [1]),
     ],
 )
 def test_values_of_a_response_are_supported_contradicted_or_unknown(

@@ -27,12 +27,13 @@ _MEASURES = set(_FACTORS) - _OF_TIME - {"pound"}  # pounds are also money
 _EXACT = ("year", "month", "day", "ordinal", "century", "decade")  # never rounded
 _NEAR = 0.02  # of a converted value
 _COMMON = 2  # whole numbers up to here are too common to tell
-_HALF = 0.5  # so is this one, but not beside other fractions
+_HALF = 0.5  # so is this one, and its words mean other things: `medio ambiente`, `Halbinsel`
 _FIRST, _LAST = 1000, 2100  # amounts that may be years, whose `g.` is no gram
 _LONG = 200  # years that nothing lasts
 _LASTING = {"year": (0,), "age": (0, 1)}  # units of time, and what may be added: the birthday is still to come
 _TIMES = ("倍", "배")  # what says that a number is a ratio
-_NEAR_SHARE = 0.007  # by which a fraction and a percentage may differ: two thirds, 66%
+_NEAR_SHARE = 0.007  # by which a percentage may differ from a fraction: 66%, two thirds
+_NEAR_FRACTION = 0.025  # by which a fraction may differ from a percentage: nearly a third, 31%
 _MANY = 100  # neighbours; the ratios of more tell nothing
 _DECIMAL = re.compile(
     "|".join(" ".join(read_package_data(__package__, "decimal_units.toml", dict[str, str]).values()).split())
@@ -96,7 +97,7 @@ class _Evidence:
             return COMPUTED
         if not another and (not self.amounts.isdisjoint(value.amounts) or self._rounds(value)):
             return 1
-        common = amount <= _COMMON and (not amount % 1 or (amount == _HALF and not self._shares))
+        common = amount <= _COMMON and (not amount % 1 or amount == _HALF)
         return 0 if common or (amount < LARGE and self._computes(value)) else -1
 
     def _computed(self, value: Value) -> bool:
@@ -116,10 +117,8 @@ class _Evidence:
     def _is_share(self, value: Value) -> bool:
         """Whether it is a percentage for a fraction of the evidence, or the reverse."""
         share = _share(value) if value.kind in ("number", "percent") else 1
-        kinds = ("number",) if value.kind == "percent" else ("percent",)
-        return 0 < share < 1 and any(
-            other.kind in kinds and abs(_share(other) - share) <= _NEAR_SHARE for other in self.values
-        )
+        kind, near = ("number", _NEAR_SHARE) if value.kind == "percent" else ("percent", _NEAR_FRACTION)
+        return 0 < share < 1 and any(other.kind == kind and abs(_share(other) - share) <= near for other in self.values)
 
     @cached_property
     def _sharing(self) -> dict[_Date, tuple[set[int], ...]]:
@@ -157,7 +156,9 @@ class _Evidence:
             if (amount >= 3 or amount % 1) and amount < LARGE:
                 shown = len(_digits_of(amount))
                 tells = value.rounded and amount == value.amounts[0]
-                if shown + tells >= 2 and amount in self._rounded_to(len(str(int(amount)).lstrip("0")) - shown):
+                if shown + tells + (amount < 1) >= 2 and amount in self._rounded_to(
+                    len(str(int(amount)).lstrip("0")) - shown
+                ):
                     return True
         return False
 

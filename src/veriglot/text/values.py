@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from math import log10, prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -198,7 +198,9 @@ def _words_of(base: str) -> _Words:
     openings = re.compile(rf"\d|{any_of({form[:3] for form in (*spelled, *signs)})}")
     parts = re.compile(atoms), compound, signs, eras
     groups = "|".join(f"({listed.replace(',', '|')})" for listed in own.fractions.values())
-    fractions = re.compile(rf"(?i)(?<!\w)(?:{groups})(?![\w\u0900-\u0dff])") if groups else None
+    periods = any_of(form for form in f"{own.centuries} {own.decades}".split() if len(form) > 2)
+    of_period = rf"\W+(?:\w{{1,4}}\W+){{0,3}}(?:{periods})\b"  # the last quarter of the 19th century; 25 years
+    fractions = re.compile(rf"(?i)(?<!\w)(?:{groups})(?![\w\u0900-\u0dff]|{of_period})") if groups else None
     shares = tuple(round(int(share[0]) / int(share[2:]), 4) for share in own.fractions)
     return _Words(
         base,
@@ -560,7 +562,6 @@ _ATTACHED = ("", "-", "‑", "'", "’", ".", "º")
 _ALSO_VERBS = ("may", "march", "mar")
 _BESIDE = 3  # words on each side of a number that may belong to it
 _LONGEST_ENDING = 4
-_OF_PERIOD = 20  # code points between a fraction and the number of the period that it is a part of
 _FIRST_YEAR, _LAST_YEAR = 1000, 2100
 _COUNTED = re.compile(r"[ \u00a0\u202f-]?([^\W\d_]{1,4})")
 _PARTED = {symbol: _Item(0, 0, 0, -1, symbol=symbol) for symbol in ",|"}
@@ -644,14 +645,7 @@ def read_values(text: str, language: str | None) -> tuple[Value, ...]:
             if line[index].form and line[index].start not in marks
             if (value := _plain(text, line, index, hours)).start not in labels or value.unit or value.scaled
         ]
-    return tuple(value for value, after in pairwise([*result, None]) if value and not _is_part(value, after, text))
-
-
-def _is_part(value: Value, after: Value | None, text: str) -> bool:
-    """Whether a fraction is a part of the period told after it: the last quarter of the 19th century."""
-    if after is None or after.kind not in ("century", "decade") or after.start - value.end > _OF_PERIOD:
-        return False
-    return 0 < value.amounts[0] < 0.5 and not text[value.start].isdigit()
+    return tuple(result)
 
 
 def _date(items: Sequence[_Item]) -> list[Value]:

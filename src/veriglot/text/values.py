@@ -198,7 +198,8 @@ def _words_of(base: str) -> _Words:
     openings = re.compile(rf"\d|{any_of({form[:3] for form in (*spelled, *signs)})}")
     parts = re.compile(atoms), compound, signs, eras
     groups = "|".join(f"({listed.replace(',', '|')})" for listed in own.fractions.values())
-    periods = any_of(form for form in f"{own.centuries} {own.decades}".split() if len(form) > 2)
+    listed = f"{own.centuries} {own.decades}".split()
+    periods = any_of(form for form in listed if len(form) > 2 and forms[form][1] != "year")
     of_period = rf"\W+(?:\w{{1,4}}\W+){{0,3}}(?:{periods})\b"  # the last quarter of the 19th century; 25 years
     fractions = re.compile(rf"(?i)(?<!\w)(?:{groups})(?![\w\u0900-\u0dff]|{of_period})") if groups else None
     shares = tuple(round(int(share[0]) / int(share[2:]), 4) for share in own.fractions)

@@ -194,6 +194,12 @@ def test_that_a_source_says_something_is_no_claim(language: str, frame: str, cla
         ("ja", "主な出来事の概要は以下の通りです。", ""),
         ("zh", "您的问题中似乎有误解。", ""),
         ("en", "The error was a wrong valve.", "The error was a wrong valve"),
+        ("en", "It was a mistake.", "It was a mistake"),
+        ("de", "Das war ein Irrtum.", "Das war ein Irrtum"),
+        ("fi", "Se oli virhe.", "Se oli virhe"),
+        ("tr", "Bu bir yanlış anlama.", "Bu bir yanlış anlama"),
+        ("ar", "كان ذلك خطأ.", "كان ذلك خطأ"),
+        ("zh", "这是一个错误。", "这 是 一个 错误"),
     ],
 )
 def test_what_answers_say_of_a_question_and_of_lists(language: str, line: str, announced: str) -> None:
@@ -218,6 +224,10 @@ def test_names_of_properties_in_a_table_claim_nothing(language: str, headers: st
     assert left(f"| {value} | {headers} |{row}", language).startswith(left(value, language)), "a header that is a name"
     for text in (f"| {headers} |\n| {label} | {value} |", f"| {headers.split('|')[1]} |{row}"):
         assert left(label, language) in left(text, language), "rows of no table, or of one that lists other things"
+
+
+def test_names_of_items_in_a_table_are_claims() -> None:
+    assert "Olga" in left("| Item | Details |\n|---|---|\n| Ship Olga | sunk |", "en")
 
 
 def test_yes_and_no_and_facts_are_judged() -> None:

@@ -205,6 +205,10 @@ def test_values_are_read_with_their_place_kind_and_amount(
         (("en", "the 1920s"), ("de", "1931"), [-1]),
         (("en", "two of the first three"), ("en", "none"), [0, 0, -1]),
         (("th", "พ.ศ. 2444"), ("en", "1901"), [1]),
+        (("es", "el medio ambiente"), ("en", "25% of it"), [0]),  # a half is too common a word to tell
+        (("de", "fast ein Drittel"), ("en", "31%"), [COMPUTED]),
+        (("en", "31%"), ("de", "ein Drittel"), [-1]),
+        (("en", "0.8 percent"), ("en", "0.83 percent"), [1]),
     ],
 )
 def test_values_of_a_response_are_supported_contradicted_or_unknown(
@@ -251,10 +255,37 @@ def test_words_that_are_also_numbers_are_none(language: str, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("language", "text"),
-    [("en", "Document 2 says so on page 3."), ("zh", "根据文件2，第3页"), ("fr", "la page n° 3"), ("ru", "документ 5")],
+    [
+        ("en", "Document 2 says so."),
+        ("zh", "根据文件2，"),
+        ("fr", "le document n° 3"),
+        ("ru", "документ 5"),
+        ("ko", "문서 2는"),
+    ],
 )
-def test_numbers_of_pages_and_documents_are_none(language: str, text: str) -> None:
+def test_numbers_of_documents_are_none(language: str, text: str) -> None:
     assert read_values(text, language) == ()
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "amount"),
+    [
+        ("en", "See page 45.", 45),
+        ("en", "a source 12 miles away", 12),
+        ("en", "a source 3.5 km away", 3.5),
+        ("de", "Absatz 5 des Gesetzes", 5),
+        ("it", "a ogni passo 12 soldati", 12),
+        ("pl", "po stronie 12 osób", 12),
+        ("sv", "på ena sidan 3 hus", 3),
+        ("zh", "文件12份", 12),
+        ("ko", "문서 12건", 12),
+        ("vi", "tài liệu 12 triệu đồng", 12e6),
+    ],
+)
+def test_numbers_beside_words_for_documents_and_pages_that_count_something_are_read(
+    language: str, text: str, amount: float
+) -> None:
+    assert [value.amounts[0] for value in read_values(text, language)] == [amount]
 
 
 def test_hours_that_something_takes_are_no_time_of_day() -> None:

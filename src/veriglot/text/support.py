@@ -27,18 +27,16 @@ _MEASURES = set(_FACTORS) - _OF_TIME - {"pound"}  # pounds are also money
 _EXACT = ("year", "month", "day", "ordinal", "century", "decade")  # never rounded
 _NEAR = 0.02  # of a converted value
 _COMMON = 2  # whole numbers up to here are too common to tell
-_HALF = 0.5  # so is this one, but not beside other fractions
+_HALF = 0.5  # so is this one, and its words mean other things: `medio ambiente`, `Halbinsel`
 _FIRST, _LAST = 1000, 2100  # amounts that may be years, whose `g.` is no gram
 _LONG = 200  # years that nothing lasts
 _LASTING = {"year": (0,), "age": (0, 1)}  # units of time, and what may be added: the birthday is still to come
 _TIMES = ("倍", "배")  # what says that a number is a ratio
-_NEAR_SHARE = 0.007  # by which a fraction and a percentage may differ: two thirds, 66%
+_NEAR_SHARE = 0.007  # by which a percentage may differ from a fraction: 66%, two thirds
+_NEAR_FRACTION = 0.025  # by which a fraction may differ from a percentage: nearly a third, 31%
 _MANY = 100  # neighbours; the ratios of more tell nothing
-_DECIMAL = re.compile(  # how units that are ten, a hundred, a thousand others begin, and words of magnitude not read
-    r"[kq]u?[iy]l|meg|gig|ter[ao]|[mcdzs][ie][lnctsz][ií]|z?cent|sant|he[kc]t|hé[kc]|k[vw]ad|squ?a?|[ck]?uadr"
-    r"|[kmgt]w|[kmgt]i?b|[kh]pa|h[al]\b|ar\b|mål|mrd|m?ln|к[иі]л|мег|г[иі]г|гек|кв|м[иі]л|сан|мвт|гвт|га\b|млн|млрд"
-    r"|χιλ|μεγ|εκτ|τετ|كيل|ميغ|ميج|هكت|کلو|کیل|میگ|ہیک|קיל|מגה|מגא|הקט|किल|मेग|हेक|वर्ग|কিল|মেগ|হেক|வர்|கில|กิโ|เมก|ตาร|เฮก"
-    r"|[平公毫厘兆吉寸尺]|キロ|メガ|ギガ|ヘク|킬로|메가|기가|헥타|제곱|héc"
+_DECIMAL = re.compile(
+    "|".join(" ".join(read_package_data(__package__, "decimal_units.toml", dict[str, str]).values()).split())
 )
 _TELLING = 2  # digits that a number with its decimal point moved must have to be known again
 _FEW = 12  # numbers of the evidence that are added and subtracted
@@ -99,7 +97,7 @@ class _Evidence:
             return COMPUTED
         if not another and (not self.amounts.isdisjoint(value.amounts) or self._rounds(value)):
             return 1
-        common = amount <= _COMMON and (not amount % 1 or (amount == _HALF and not self._shares))
+        common = amount <= _COMMON and (not amount % 1 or amount == _HALF)
         return 0 if common or (amount < LARGE and self._computes(value)) else -1
 
     def _computed(self, value: Value) -> bool:
@@ -119,10 +117,8 @@ class _Evidence:
     def _is_share(self, value: Value) -> bool:
         """Whether it is a percentage for a fraction of the evidence, or the reverse."""
         share = _share(value) if value.kind in ("number", "percent") else 1
-        kinds = ("number",) if value.kind == "percent" else ("percent",)
-        return 0 < share < 1 and any(
-            other.kind in kinds and abs(_share(other) - share) <= _NEAR_SHARE for other in self.values
-        )
+        kind, near = ("number", _NEAR_SHARE) if value.kind == "percent" else ("percent", _NEAR_FRACTION)
+        return 0 < share < 1 and any(other.kind == kind and abs(_share(other) - share) <= near for other in self.values)
 
     @cached_property
     def _sharing(self) -> dict[_Date, tuple[set[int], ...]]:
@@ -160,7 +156,9 @@ class _Evidence:
             if (amount >= 3 or amount % 1) and amount < LARGE:
                 shown = len(_digits_of(amount))
                 tells = value.rounded and amount == value.amounts[0]
-                if shown + tells >= 2 and amount in self._rounded_to(len(str(int(amount)).lstrip("0")) - shown):
+                if shown + tells + (amount < 1) >= 2 and amount in self._rounded_to(
+                    len(str(int(amount)).lstrip("0")) - shown
+                ):
                     return True
         return False
 
@@ -228,15 +226,14 @@ class _Evidence:
         amount, digits = value.amounts[0], _digits_of(value.amounts[0])
         counts = value.kind == "number" and value.counted and len(digits) >= _TELLING
         for other in self._by_digits[digits] if counts else ():
-            ratio, scaled = amount / other.amounts[0], other.scaled or value.scaled
-            known = (other.unit in _FACTORS and value.unit in _FACTORS) or {other.unit, value.unit} & _OF_TIME
-            if other.counted[:2] == value.counted[:2] or known:
+            ratio, units = amount / other.amounts[0], {other.unit, value.unit}
+            if other.counted[:2] == value.counted[:2] or units <= _FACTORS.keys() or units & _OF_TIME:
                 continue  # `_converts` knows
-            near = 0.05 < ratio < 20 and other.unit == value.unit  # 12万 are not 12,000 people
-            measured = ({value.unit, other.unit} & _MEASURES) and 0.00005 < ratio < 20000
-            if not scaled or (
-                not near and (measured or _DECIMAL.match(other.counted) or _DECIMAL.match(value.counted))
-            ):
+            near = 0.05 < ratio < 20 and len(units) == 1  # 12万 are not 12,000 people
+            parted = (units & _MEASURES and 0.00005 < ratio < 20000) or any(
+                _DECIMAL.match(counted) for counted in (other.counted, value.counted)
+            )
+            if not (other.scaled or value.scaled) or (parted and not near):
                 return True
         return False
 

@@ -81,7 +81,7 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     calendar: str = ""
     numerals: dict[str, str] = {}
     eras: dict[str, str] = {}
-    references: str = ""  # words before the number of a page or document
+    references: str = ""  # words before the number of a document
     fractions: dict[str, str] = {}  # patterns, by commas; those of 1/3 may follow a number
 
 
@@ -130,9 +130,8 @@ def _entries() -> list[dict[str, _Entry]]:
 @cache
 def _references() -> re.Pattern[str]:
     listed = "|".join(_entries()[1][""].references.split())
-    return re.compile(
-        rf"(?i)(?<![^\W\u3040-\ud7af])(?:{listed})\s?(?:n[ro°º]?[.°º]?\s?)?[(\[]?(?=\d)|第(?=\d+(?:[页頁段]|ページ))"
-    )
+    label = r"\d{1,2}(?![\d.,]*\d| ?[份件篇种種건개곳多余])"  # 文件12份 are 12 files
+    return re.compile(rf"(?i)(?<![^\W\u3040-\ud7af])(?:{listed})\s?(?:n[ro°º]?[.°º]?\s?)?[(\[]?(?={label})")
 
 
 def month_names(base: str) -> list[frozenset[str]]:
@@ -199,7 +198,10 @@ def _words_of(base: str) -> _Words:
     openings = re.compile(rf"\d|{any_of({form[:3] for form in (*spelled, *signs)})}")
     parts = re.compile(atoms), compound, signs, eras
     groups = "|".join(f"({listed.replace(',', '|')})" for listed in own.fractions.values())
-    fractions = re.compile(rf"(?i)(?<!\w)(?:{groups})(?![\w\u0900-\u0dff])") if groups else None
+    listed = f"{own.centuries} {own.decades}".split()
+    periods = any_of(form for form in listed if len(form) > 2 and forms[form][1] != "year")
+    of_period = rf"\W+(?:\w{{1,4}}\W+){{0,3}}(?:{periods})\b"  # the last quarter of the 19th century; 25 years
+    fractions = re.compile(rf"(?i)(?<!\w)(?:{groups})(?![\w\u0900-\u0dff]|{of_period})") if groups else None
     shares = tuple(round(int(share[0]) / int(share[2:]), 4) for share in own.fractions)
     return _Words(
         base,
@@ -235,6 +237,7 @@ _AND_A_HALF = re.compile(  # groups: a unit, what joins, an article
     rf"[ \u00a0-]?(?:(?!(?:{_ANDS}|с|з|ja|dan) )([^\W\d_]{{2,}}) )?(?:({_ANDS}|с|з|ja|dan) )?"
     r"(?:(an?|eine[nr]?|een|ett?|en|une?|una|uma?|o) )?"
 )
+_AFTER_HALF = re.compile(r"[ -](?:de )?([^\W\d_]+)")
 _CENTURY = re.compile(" ה(?!שנ)")  # במאה השנים are a hundred years
 _ARTICLES = frozenset({"en", "de", "nl", "sv", "da", "no"})  # where a half after a unit needs one: a year and a half
 _HALVES_BEHIND = {(2, base) for base in ("tr", "az", "id", "ms", "vi")}  # where a half needs no `and`: üç buçuk
@@ -271,7 +274,7 @@ class _Item:
     form: _Form = ""  # of a number
     amounts: tuple[float, ...] = ()
     symbol: str = ""
-    meaning: str = ""  # of a word: the unit or month
+    meaning: str = ""  # of a word: the unit or month; of 1.5, 2.5 its unit
     total: float = 0.0  # what stands before the last word of magnitude
     below: float = 1e15  # what the next word of magnitude must be less than
     scale: float = 1.0  # of words or signs of magnitude after digits
@@ -398,8 +401,10 @@ def _fractions(text: str, ends: Sequence[int], words: _Words) -> dict[int, list[
         first, last = bisect_right(ends, match.start()), bisect_left(ends, match.end())
         if first % 2 and last % 2:
             result |= {index: [] for index in range(first, last + 1)}
-            amounts = (words.shares[(match.lastindex or 1) - 1],)
-            result[first] = [_Item(*match.span(), first, last, "word", amounts)]
+            share = words.shares[(match.lastindex or 1) - 1]
+            near = text[max(0, match.start() - 10) : match.end()].casefold().split()[-3:]  # rok i pół
+            unit = next((words.forms[word][1] for word in near if words.forms.get(word, "w")[0] in "UJ"), "year")
+            result[first] = [_Item(*match.span(), first, last, "word", (share,), meaning=unit if 1 < share < 6 else "")]
     return result
 
 
@@ -441,7 +446,7 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
     between = gap.strip(" \u00a0-‐‑").casefold().removeprefix("de" * (first >= 20 and amount >= 1000))  # 20 de mii
     korean = words.base == "ko" and gap == " "  # 1억 2천만
     below = 10 if between else 1000 if number.form == "digits" else 100
-    if (joins := _join_fraction(last, number, gap.casefold(), word, words)) is not None:
+    if (joins := _join_fraction(last, number, text, words)) is not None:
         return joins
     if (words.base, last.form) == ("sw", "word") and amount < below and _SWAHILI.search(text, last.start, number.start):
         scale = first - last.total or last.below
@@ -479,20 +484,25 @@ def _join(last: _Item, number: _Item, text: str, words: _Words) -> bool:
     return True
 
 
-def _join_fraction(last: _Item, number: _Item, gap: str, word: str, words: _Words) -> bool | None:
+def _join_fraction(last: _Item, number: _Item, text: str, words: _Words) -> bool | None:
     """As `_join`, and whether it did, for fractions: two thirds, 三分之二, three and a half; None for other numbers."""
-    first, amount = last.amounts[0], number.amounts[0]
+    first, amount, after = last.amounts[0], number.amounts[0], _AFTER_HALF.match(text, number.end)
+    gap, word = text[last.end : number.start].casefold(), text[number.start : number.end].casefold()
     if gap.strip() in _PARTS_OF and last.form == number.form and amount < first <= 20:  # 百分之 is a percentage
         last.amounts = (round(amount / first, 4),)
     elif first == 0.5 and last.form == "word" and amount > 2 and words.base in _HALF_FIRST and gap == " ":
         last.amounts = (amount + 0.5,)  # साढ़े तीन
     elif number.form != "word" or amount >= 1 or first % 1 or first >= LARGE:
         return None
+    elif last.form == "ordinal" and amount != 0.5:
+        return gap in _ADJACENT  # the third quarter is no 3/4
     elif gap in _ADJACENT and 0 < first < (parts := round(1 / amount)) and (parts, words.base) not in _HALVES_BEHIND:
         last.amounts = (round(first / parts, 4),)
     elif amount != 0.5 or first < 1 or (unit := _halved(gap, word, words)) is None:
         return False
     else:
+        if unit and after and words.spelled.get(after[1].casefold(), (0,))[0] >= 1000:
+            return False  # two years and half a million
         scale = last.below if first == last.total else last.scale
         last.amounts = tuple(reading + 0.5 * scale for reading in last.amounts)
         if unit:
@@ -624,16 +634,17 @@ def read_values(text: str, language: str | None) -> tuple[Value, ...]:
         text = _APOSTROPHE.sub("ʼ", text)
     line = _line(text, words)
     marks = {match.start(match.lastindex or 0) for match in _LIST_MARK.finditer(text)}
-    marks |= {match.end() for match in _references().finditer(text)}
+    labels = {match.end() for match in _references().finditer(text)}
     hours = _times_of_day(text, [(item.start, item.end, item.form, item.amounts[0]) for item in line if item.form])
     result: list[Value] = []
     for match in _GRAMMAR.finditer("".join(item.symbol for item in line)):
         items = line[match.start() : match.end()]
         values = _date(items) if match.lastgroup == "date" else _period(items, match.lastgroup)
         result += values or [
-            _plain(text, line, index, hours)
+            value
             for index in range(*match.span())
             if line[index].form and line[index].start not in marks
+            if (value := _plain(text, line, index, hours)).start not in labels or value.unit or value.scaled
         ]
     return tuple(result)
 
@@ -672,6 +683,7 @@ def _plain(text: str, line: Sequence[_Item], index: int, hours: Mapping[int, flo
     aged = before.meaning == "age" and not line[earlier - 1].form  # im Alter von 68 Jahren
     if unit == "year" and (aged or line[index + 2 + (line[index + 2].symbol == "f")].meaning == "age"):
         unit = "age"  # 68 años de edad
+    unit = unit or number.meaning * (number.form == "word")
     rounded, date = number.scale > 1 or before.symbol == "A", None
     kind: Kind = "ordinal" if number.form in ("ordinal", "roman") else "number"
     written = text[number.start : number.end]

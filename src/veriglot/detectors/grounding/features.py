@@ -140,12 +140,12 @@ def numbers_shared(response: Document, *others: Document) -> list[Float32s]:
 def occurrences(response: Document, other: Document) -> tuple[Int64s, Int64s]:
     """How often each word of the response, and each stem, occurs in the other text."""
     return (
-        _counts(other.distinct.hashes, other.distinct.counts, response.word),
-        _counts(*np.unique(other.stem, return_counts=True), response.stem),
+        counts_of(other.distinct.hashes, other.distinct.counts, response.word),
+        counts_of(*np.unique(other.stem, return_counts=True), response.stem),
     )
 
 
-def _counts(known: UInt64s, counts: Int64s, asked: UInt64s) -> Int64s:
+def counts_of(known: UInt64s, counts: Int64s, asked: UInt64s) -> Int64s:
     """The count of each asked hash, 0 if it is not known; `known` is sorted."""
     places = slots(known, asked)
     return np.where(places >= 0, np.append(counts, 0)[places], 0)

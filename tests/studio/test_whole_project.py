@@ -517,11 +517,11 @@ def _give_and_take_back(lead: Person, name: str) -> tuple[str, str]:
     keep, take = page.locator("tbody th a").all_inner_texts()[-2:]
     for key in (keep, take):
         page.get_by_label(f"Select {key}").check()
-    page.get_by_role("group", name="Chosen: 2").get_by_label("Person").select_option(name)
+    page.get_by_role("group", name="Selected: 2").get_by_label("Person").select_option(name)
     lead.button("Assign")
     page.get_by_text("Items changed: 2.").wait_for()
     page.goto(f"{lead.url}/lead/items?language=de&state=open")
-    page.get_by_label(f"Choose {take}").check()
+    page.get_by_label(f"Select {take}").check()
     lead.screenshot("items")
     lead.button("Unassign")
     lead.button("Yes")

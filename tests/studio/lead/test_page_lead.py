@@ -348,8 +348,8 @@ def test_many_items_are_chosen_assigned_and_excluded(house: House) -> None:
     page = lead.go("/lead/items?language=de&role=normal&sort=key&descending=true", "tbody tr")
     keys = page.locator("tbody th a").all_inner_texts()
     assert keys == sorted(keys, reverse=True)
-    page.get_by_label(f"Choose {keys[-1]}").check()
-    page.get_by_role("group", name="Chosen: 1").get_by_label("Person").select_option("Kim")
+    page.get_by_label(f"Select {keys[-1]}").check()
+    page.get_by_role("group", name="Selected: 1").get_by_label("Person").select_option("Kim")
     _button(page, "Assign")
     page.get_by_text("Items changed: 1.").wait_for()
     expect(page.get_by_role("row", name=re.compile(re.escape(keys[-1])))).to_contain_text("Kim Open".replace(" ", ""))
@@ -405,7 +405,7 @@ def test_rates_are_those_of_the_server(house: House) -> None:
     shown = table.locator("tbody td:nth-of-type(2)").all_inner_texts()
     rates = [step["rate"] for step in steps]
     assert shown == ["–" if rate is None else f.format(rate) for f, rate in zip(form, rates, strict=True)]
-    expect(page.get_by_text("Wanted: at most ±2.0%.")).to_be_visible()
+    expect(page.get_by_text("Target: at most ±2.0%.")).to_be_visible()
     for name in table.locator("tbody th").all():  # as "Thailändisch" was on a phone
         expect(name).to_have_css("overflow-wrap", "normal")
     assert lead.trouble == []

@@ -138,7 +138,7 @@ def test_many_files_and_folders_go_to_a_folder(veriglot: Command, tmp_path: Path
     )
     outcome = veriglot(*words, "--output", f"{tmp_path / 'out'}/")
     assert outcome.code == 0, outcome.err
-    assert "README is left aside" in outcome.err
+    assert "README is skipped" in outcome.err
     assert "35 rows" in outcome.err
     for name, rows in made.items():
         assert lines_of((tmp_path / "out" / name).read_text()) == expected(rows)
@@ -154,7 +154,7 @@ def test_a_file_of_rows_in_a_folder_that_cannot_be_read_is_not_passed_over(verig
     (tmp_path / "table.csv").write_text("Frage,Antwort\nWo?,Im Tal.\n", "utf-8")
     outcome = veriglot("detect", tmp_path, *WORD_ABSENCE, "--to", "json", *limit)
     assert (outcome.code, "1 could not be read" in outcome.err) == (4, True)
-    assert "source_info.jsonl is left aside" in outcome.err
+    assert "source_info.jsonl is skipped" in outcome.err
 
 
 def test_what_a_run_made_of_other_files_is_read_and_what_it_made_of_this_folder_is_not(

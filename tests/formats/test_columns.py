@@ -624,6 +624,7 @@ def test_rows_of_a_json_array_stay_whole_whatever_is_in_them(tmp_path: Path) -> 
         ("cp1250", "Most łączący Śródmieście z Żoliborzem otwarto w 1897 roku.", "Jego długość to ćwierć kilometra."),
         ("cp1250", "Ez itt az év: 1897, a híd épült", "A híd 1879-ben épült, az új ő"),
         ("cp1251", "Мост открыт", "в 1879"), ("cp1252", "Málaga está à côté", "señor"),
+        ("cp1252", "Elle a ouvert en été 1897", "en été"), ("cp1252", "Ura është hapur në 1897.", "Ajo është e gjatë."),
         ("cp1252", "Die Brücke wurde 1897 eröffnet.", "Sie wurde 1879 eröffnet."),
         ("cp1253", "Η γέφυρα άνοιξε το 1897", "Άνοιξε το 1879"),
         ("cp1254", "Köprü 1897 yılında açıldı.", "Şehrin ışığı"),

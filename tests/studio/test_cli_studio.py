@@ -91,7 +91,7 @@ def test_without_labels_there_is_no_exam(tmp_path: Path, preset: str) -> None:
     row = {"id": "a", "response": "Ада була тут.", "language": "uk", "evidence": [{"text": "Ada was here."}]}
     (tmp_path / "answers.jsonl").write_text(json.dumps(row), "utf-8")
     made = veriglot("init", tmp_path, "--preset", preset, "--data", tmp_path / "answers.jsonl")
-    assert "annotators begin without an exam" in made.stderr
+    assert "annotators start without an exam" in made.stderr
     assert "exam" not in veriglot("import", tmp_path).stderr
     file = tmp_path / "project.toml"
     file.write_text(re.sub(r"^# (?=\[|\w+ = )", "", file.read_text("utf-8"), flags=re.MULTILINE), "utf-8")

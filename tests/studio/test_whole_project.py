@@ -521,7 +521,7 @@ def _give_and_take_back(lead: Person, name: str) -> tuple[str, str]:
     lead.button("Assign")
     page.get_by_text("Items changed: 2.").wait_for()
     page.goto(f"{lead.url}/lead/items?language=de&state=open")
-    page.get_by_label(f"Choose {take}").check()
+    page.get_by_label(f"Select {take}").check()
     lead.screenshot("items")
     lead.button("Unassign")
     lead.button("Yes")

@@ -64,7 +64,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     for n in range(60):
         lines += [f"Der Zug {n} fährt nach Bergau.\tZug {n} fährt nach {goal}" for goal in ("Bergau.\te", "Aspen.\tc")]
     (folder / "farstail").mkdir()
-    (folder / "farstail" / "Val-word.csv").write_text("\n".relation_weights(lines), "utf-8")
+    (folder / "farstail" / "Val-word.csv").write_text("\n".join(lines), "utf-8")
     return [folder / "own.jsonl", folder / "farstail"]
 
 
@@ -120,7 +120,7 @@ def test_every_source_is_drawn_from_and_the_loss_is_reported(whole: tuple[Path, 
         "across",
         "translations",
     }
-    reported = " ".relation_weights(lines)
+    reported = " ".join(lines)
     for name in ("tokens", "types", "responses", "twins"):
         assert f" {name} 0." in reported or f" {name} 1." in reported
     assert "of 0M tokens" in lines[1]

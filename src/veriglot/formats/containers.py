@@ -444,7 +444,8 @@ def _beginning(stream: io.BufferedReader) -> tuple[bytes, int]:
 
 # Excel's encodings without Unicode: for Latin letters the languages in which they replace cp1252; for others the most
 # frequent characters, with the inverse of a share that is usual for them.
-_LATIN = {"cp1250": "pl cs sk hu sl hr bs ro sr-Latn", "cp1254": "tr", "cp1257": "lt lv"}
+_LATIN = dict.fromkeys(["pl", "cs", "sk", "hu", "sl", "hr", "bs", "ro", "sr-Latn"], "cp1250")
+_LATIN |= {"tr": "cp1254", "lt": "cp1257", "lv": "cp1257"}
 _FREQUENT = {
     "cp1251": (1, "оеаинтсрвлкмі"), "cp1253": (1, "αοιετσνηυρκάόίέή"), "cp1255": (1, "יוהלארתבמשנ"),
     "cp1256": (1, "االيمنتروبعهد"), "cp874": (1, "านรอกเงมยลวดทสตะ\u0e48\u0e49\u0e34\u0e31\u0e35"),
@@ -460,13 +461,15 @@ def _other_encoding(data: bytes) -> str:
 
     data = b"".join([line for line in data.splitlines(keepends=True) if not line.isascii()][:200])
     words = b"".join(word for word in re.findall(rb"[A-Za-z\x80-\xff]{2,}", data) if not word.isascii())
-    if sum(byte > 127 for byte in words) <= len(words) / 2:  # Latin letters
-        for name, tags in _LATIN.items():
+    if sum(byte > 127 for byte in words) <= len(words) * 2 / 3:  # Latin letters; of "été" two thirds
+        fits = {"cp1252": 0.4}
+        for name in dict.fromkeys(["cp1252", *_LATIN.values()]):
             language = identify(data.decode(name, "replace"))
-            if language is not None and language.tag in tags.split() and language.confidence > 0.55:
-                return name
-        if "\ufffd" not in data.decode("cp1252", "replace"):
-            return "cp1252"
+            if language is not None and _LATIN.get(language.tag, "cp1252") == name:
+                fits[name] = max(language.confidence, 0.4)
+        name = max(fits, key=lambda name: fits[name])
+        if name != "cp1252" or "\ufffd" not in data.decode(name, "replace"):
+            return name
     shares = {"": 0.55}
     for name, (weight, frequent) in _FREQUENT.items():
         with suppress(UnicodeDecodeError):

@@ -449,7 +449,7 @@ def _sources(path: str | Path, name: str | None, report: Report) -> Iterator[tup
             any_read = True
             yield source, guessed
     for file, why in report.unread.items():
-        _LOG.info("%s is left aside: %s", file, why)
+        _LOG.info("%s is skipped: %s", file, why)
     if not any_read:
         wanted = f"in the format {name!r}" if name else "in a known format"
         raise InputError(f"no file of this folder is {wanted}", "Name a file, or a format.", path=str(path))

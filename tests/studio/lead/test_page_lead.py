@@ -348,7 +348,7 @@ def test_many_items_are_chosen_assigned_and_excluded(house: House) -> None:
     page = lead.go("/lead/items?language=de&role=normal&sort=key&descending=true", "tbody tr")
     keys = page.locator("tbody th a").all_inner_texts()
     assert keys == sorted(keys, reverse=True)
-    page.get_by_label(f"Choose {keys[-1]}").check()
+    page.get_by_label(f"Select {keys[-1]}").check()
     page.get_by_role("group", name="Selected: 1").get_by_label("Person").select_option("Kim")
     _button(page, "Assign")
     page.get_by_text("Items changed: 1.").wait_for()

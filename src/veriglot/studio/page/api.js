@@ -43,7 +43,7 @@ export class Failure extends Error {
   }
 
   /** Whether the server answered that something is wrong with what was asked (4xx), and said what. */
-  get translated() {
+  get explained() {
     return this.status >= 400 && this.status < 500 && Boolean(this.message);
   }
 }

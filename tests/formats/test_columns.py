@@ -8,6 +8,7 @@ import json
 import logging
 import shlex
 import tracemalloc
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -646,6 +647,14 @@ def test_other_encodings_of_excel_are_recognised(
     (sample,) = veriglot.read(path, columns={"response": "answer", "evidence": "Quelle"})
     assert (sample.evidence[0].text, sample.response) == (context, answer)
     assert f"as {encoding}; if letters look wrong, save it as UTF-8" in caplog.text  # though all columns are stated
+
+
+def test_a_line_of_utf_8_in_a_cp1252_file_is_read_as_such(tmp_path: Path) -> None:
+    lines = [("Quelle;answer", "cp1252"), *[("Die Brücke wurde 1897 eröffnet.;Ja, schön.", "cp1252")] * 20]
+    lines.insert(5, ("Der Dom steht in Köln.;In Köln.", "utf-8"))
+    (tmp_path / "a.csv").write_bytes(b"".join(f"{line}\n".encode(encoding) for line, encoding in lines))
+    samples = veriglot.read(tmp_path / "a.csv", columns={"response": "answer", "evidence": "Quelle"})
+    assert Counter(sample.response for sample in samples) == {"Ja, schön.": 20, "In Köln.": 1}
 
 
 @pytest.mark.parametrize("cell", ["#NAME?", "#NAZWA?", "#¡REF!", "#DIV/0!", "#Н/Д", "#N/A", "Err:508"])

@@ -479,11 +479,18 @@ def _other_encoding(data: bytes) -> str:
 
 
 class _Recoded(io.TextIOWrapper):
-    """A text stream in another encoding with lines as UTF-8; invalid bytes stay, so that their lines are refused."""
+    """A text stream in another encoding with lines as UTF-8; invalid bytes stay, so that their lines are refused.
+
+    A line of a cp1252 file that is UTF-8 already stays as it is.
+    """
 
     def readline(self, size: int = -1, /) -> bytes:  # type: ignore[override]
         try:
-            return super().readline(size).encode("utf-8", "surrogateescape")
+            text = super().readline(size)
+            if self.encoding == "cp1252":
+                with suppress(UnicodeDecodeError):
+                    text = text.encode("cp1252", "surrogateescape").decode("utf-8")
+            return text.encode("utf-8", "surrogateescape")
         except UnicodeDecodeError as error:
             raise InputError(f"this is not valid UTF-16: {error.reason}", "Save it as UTF-8.") from error
 

@@ -154,15 +154,15 @@ def _swapped_words(response: Words, evidence: Words, language: str) -> Bools:
     """
     patterns = patterns_of(language)
     listing, inflected = (patterns.listing, patterns.inflected) if patterns else (set[str](), False)
-    claims, statements = (_Sentences(words, inflected=inflected) for words in (response, evidence))
-    having: _Places = {key: {} for key in claims.keys}
-    for index, (key, number) in enumerate(zip(statements.keys, statements.numbers, strict=True)):
+    ours, theirs = (_Sentences(words, inflected=inflected) for words in (response, evidence))
+    having: _Places = {key: {} for key in ours.keys}
+    for index, (key, number) in enumerate(zip(theirs.keys, theirs.numbers, strict=True)):
         if key in having:
             having[key].setdefault(number, []).append(index)
     result = np.zeros(len(response.bounds), bool)
-    for line in map(claims.at, dict.fromkeys(claims.numbers)):
+    for line in map(ours.at, dict.fromkeys(ours.numbers)):
         shared = Counter(chain.from_iterable(having[key] for key in {*line.keys} if len(having[key]) <= _FREQUENT))
-        others = [statements.at(number) for number, count in shared.items() if count >= _MIN_SHARED]
+        others = [theirs.at(number) for number, count in shared.items() if count >= _MIN_SHARED]
         swaps = (_swaps(line, other, having, listing, inflected=inflected) for other in others)
         for left, right in chain.from_iterable(swaps):
             wording = f" {' '.join(line.keys[left.end - 1 : right.start + 1])} "

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from functools import cache, cached_property
-from itertools import chain, groupby, islice
+from functools import cached_property
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -65,18 +65,18 @@ class _Sentence(NamedTuple):
     """A sentence.
 
     Attributes:
-        number: of the sentence in the text.
         first: index of its first word in the text.
         words: as written.
         keys: equal for words that count as equal.
         separated: whether a comma or similar mark precedes each word.
+        positions: indices of each key.
     """
 
-    number: int
     first: int
     words: list[str]
     keys: list[str]
     separated: list[bool]
+    positions: dict[str, list[int]]
 
     def kind(self, low: int, high: int) -> str | None:
         """`number`, `name` or `word`; None for function words."""
@@ -99,9 +99,6 @@ class _Sentence(NamedTuple):
         return self.keys[index] if 0 <= index < len(self.keys) else None
 
 
-_Places = dict[str, dict[int, list[int]]]  # the words of the evidence with a key of the response, by sentence
-
-
 class _SharedRun(NamedTuple):
     """Equal words of two sentences, as a half-open word range in each."""
 
@@ -117,33 +114,19 @@ def _has_content(words: list[str]) -> bool:
     return any(word.isalpha() and len(word) > _SHORT for word in words)
 
 
-class _Sentences:
-    """The sentences of a text, each made when `at` asks for its number: few are compared.
-
-    Attributes:
-        numbers: the sentence of each word.
-        keys: of each word.
-    """
-
-    def __init__(self, words: Words, *, inflected: bool) -> None:
-        self._words, self.numbers = words, words.sentence.tolist()
-        if inflected:
-            self.keys = [word.lower()[: max(_STEM - 1, len(word) - 2)] for word in words.written]
-        else:
-            self.keys = list(map(str.lower, words.written))
-        self.at = cache(self._at)
-
-    @cached_property
-    def _separated(self) -> list[bool]:
-        marks = [mark.start() for mark in _SEPARATOR.finditer(self._words.text)]
-        before = np.searchsorted(marks, self._words.bounds.ravel())
-        separated: list[bool] = (np.diff(before, prepend=0)[::2] > 0).tolist()
-        return separated
-
-    def _at(self, number: int) -> _Sentence:
-        inside = slice(bisect_left(self.numbers, number), bisect_right(self.numbers, number))
-        written, separated = self._words.written[inside], self._separated[inside]
-        return _Sentence(number, inside.start, written, self.keys[inside], separated)
+def _sentences_of(words: Words, *, inflected: bool) -> list[_Sentence]:
+    written = words.written
+    keys = [word.lower()[: max(_STEM - 1, len(word) - 2) if inflected else None] for word in written]
+    marks = np.searchsorted([mark.start() for mark in _SEPARATOR.finditer(words.text)], words.bounds.ravel())
+    separated = (np.diff(marks, prepend=0)[::2] > 0).tolist()
+    cuts = [0, *(np.flatnonzero(np.diff(words.sentence)) + 1).tolist(), len(keys)]
+    result = [
+        _Sentence(low, written[low:high], keys[low:high], separated[low:high], {}) for low, high in pairwise(cuts)
+    ]
+    for sentence in result:
+        for index, key in enumerate(sentence.keys):
+            sentence.positions.setdefault(key, []).append(index)
+    return result
 
 
 def _swapped_words(response: Words, evidence: Words, language: str) -> Bools:
@@ -154,36 +137,34 @@ def _swapped_words(response: Words, evidence: Words, language: str) -> Bools:
     """
     patterns = patterns_of(language)
     listing, inflected = (patterns.listing, patterns.inflected) if patterns else (set[str](), False)
-    ours, theirs = (_Sentences(words, inflected=inflected) for words in (response, evidence))
-    having: _Places = {key: {} for key in ours.keys}
-    for index, (key, number) in enumerate(zip(theirs.keys, theirs.numbers, strict=True)):
-        if key in having:
-            having[key].setdefault(number, []).append(index)
+    stated = _sentences_of(evidence, inflected=inflected)
+    having = defaultdict[str, list[int]](list)
+    for number, sentence in enumerate(stated):
+        for key in sentence.positions:
+            having[key].append(number)
     result = np.zeros(len(response.bounds), bool)
-    for line in map(ours.at, dict.fromkeys(ours.numbers)):
-        shared = Counter(chain.from_iterable(having[key] for key in {*line.keys} if len(having[key]) <= _FREQUENT))
-        others = [theirs.at(number) for number, count in shared.items() if count >= _MIN_SHARED]
-        swaps = (_swaps(line, other, having, listing, inflected=inflected) for other in others)
-        for left, right in chain.from_iterable(swaps):
-            wording = f" {' '.join(line.keys[left.end - 1 : right.start + 1])} "
+    for sentence in _sentences_of(response, inflected=inflected):
+        rare = (key for key in sentence.positions if len(having[key]) <= _FREQUENT)
+        shared = Counter(number for key in rare for number in having[key])
+        others = [stated[number] for number, count in shared.items() if count >= _MIN_SHARED]
+        for left, right in (pair for other in others for pair in _swaps(sentence, other, listing, inflected=inflected)):
+            wording = f" {' '.join(sentence.keys[left.end - 1 : right.start + 1])} "
             if not any(wording in f" {' '.join(other.keys)} " for other in others):
                 for run in (left, right):
-                    result[line.first + run.start : line.first + run.end] = True
+                    result[sentence.first + run.start : sentence.first + run.end] = True
     return result
 
 
 def _swaps(
-    line: _Sentence, other: _Sentence, having: _Places, listing: set[str], *, inflected: bool
+    line: _Sentence, other: _Sentence, listing: set[str], *, inflected: bool
 ) -> Iterator[tuple[_SharedRun, _SharedRun]]:
     """Pairs of runs around a shared run, in the other order in the other sentence."""
-    runs, behind = _shared_runs(line.keys, other, having), defaultdict[_SharedRun, list[_SharedRun]](list)
+    runs, behind = _shared_runs(line.keys, other), defaultdict[_SharedRun, list[_SharedRun]](list)
     for number, run in enumerate(runs, 1):
-        most, before = run.end + _GAPS, run.other_start
-        for after in islice(runs, number, None):  # in order of their starts
-            if after.start > most:
+        for after in runs[number:]:  # in order of their starts
+            if after.start > run.end + _GAPS:
                 break
-            near = after.other_end <= before <= after.other_end + _GAPS
-            if near and other.beside(after.other_end, before) and line.beside(run.end, after.start):
+            if other.beside(after.other_end, run.other_start) and line.beside(run.end, after.start):
                 behind[run].append(after)
     turned = ((left, run, right) for left in behind for run in behind[left] for right in behind.get(run, ()))
     for left, run, right in turned:
@@ -201,12 +182,11 @@ def _swaps(
             yield left, right
 
 
-def _shared_runs(keys: list[str], other: _Sentence, having: _Places) -> list[_SharedRun]:
+def _shared_runs(keys: list[str], other: _Sentence) -> list[_SharedRun]:
     """The longest runs of words that both sentences have."""
     runs = []
     for i, key in enumerate(keys):
-        for index in having[key].get(other.number, ()):
-            j = index - other.first
+        for j in other.positions.get(key, ()):
             if not i or not j or keys[i - 1] != other.keys[j - 1]:
                 size = 1
                 while i + size < len(keys) and other.key(j + size) == keys[i + size]:

@@ -94,13 +94,19 @@ def test_files_alone_make_a_set(factual: Command, files: list[object], script: l
     root = tmp_path / "set"
     done = factual(*files, *script, "-o", root, "-n", 4)
     assert done.code == 0, done.err
-    assert "2 of the 4 people" in done.err
+    assert "2 of the 4 requested people have the required articles" in done.err
     assert not (root / "fetched").exists()
     assert [row["id"] for row in read_lines(root / "people.jsonl")] == ["Q1", "own-2"]  # in the order of the file
     aside = read_lines(root / "people.set_aside.jsonl")
     unusable = [row.get("detail", "") for row in aside if row["reason"] == "unusable"]
     assert len(unusable) == 5
-    for part in ("no id", "not valid JSON", "no text", "article another: there is one", "names no `item`"):
+    for part in (
+        "no id",
+        "not valid JSON",
+        "no text",
+        "article another: an earlier row has an article on this person",
+        "names no `item`",
+    ):
         assert any(part in detail for detail in unusable), (part, unusable)
     assert {row["id"]: row["languages"] for row in aside if row["reason"] == "articles"} == {
         "Q3": {"zh-Hans": "missing"},

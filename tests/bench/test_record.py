@@ -71,7 +71,7 @@ def test_translations_are_told_apart() -> None:
 )  # fmt: skip
 def test_what_says_little_or_was_learned_from_is_left_out(other: BenchFigure) -> None:
     assert len(recorded(results(figure(), other)).figures) == 1
-    with pytest.raises(UsageError, match="hold no auc_pr_nonfactual"):
+    with pytest.raises(UsageError, match="have no auc_pr_nonfactual"):
         recorded(results(other))
 
 

@@ -228,7 +228,7 @@ def test_queries_are_written_checked_and_accounted_for(build: Command, script: P
     articles.write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[0], {"language": "de"}]), "utf-8")
     outcome = build("queries", articles, "-m", "m", "--mock-rules", script, "-o", output)
     assert outcome.code == 3
-    assert "6 queries. 0 were rejected" in outcome.err
+    assert "6 queries. Rejected: 0, listed in" in outcome.err
     assert "5 articles, 3 done, 2 failed" in outcome.err
     assert [row["id"] for row in read_lines(output)] == [f"de-{n}-q{m}" for n in range(3) for m in (1, 2)]
     reasons = [row["message"] for row in read_lines(tmp_path / "queries.jsonl.failed.jsonl")]

@@ -145,6 +145,7 @@ def _table_head(name: str, text: str) -> Head:
 
 
 MAX_LINE_BYTES = 32 << 20
+csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))  # also for guesses at the first rows
 """A line longer than this many bytes is reported and skipped."""
 
 _TOO_LONG = "If that is its right length, save the file as Parquet."
@@ -263,7 +264,6 @@ def _is_left_open(lines: list[str], delimiter: str) -> bool:
 
 def _delimited(source: Source) -> Records:
     delimiter = source.look().delimiter
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
     faults: list[FailedRow | InputError] = []
     lines: list[str] = []
     reader = csv.reader(_decoded(source, faults, lines), delimiter=delimiter)

@@ -206,6 +206,7 @@ def test_values_are_read_with_their_place_kind_and_amount(
         (("en", "two of the first three"), ("en", "none"), [0, 0, -1]),
         (("th", "พ.ศ. 2444"), ("en", "1901"), [1]),
         (("es", "el medio ambiente"), ("en", "25% of it"), [0]),  # a half is too common a word to tell
+        (("en", "It ended two zero."), ("en", "It ended two zero."), [1, 1]),
         (("de", "fast ein Drittel"), ("en", "31%"), [COMPUTED]),
         (("en", "31%"), ("de", "ein Drittel"), [-1]),
         (("en", "0.8 percent"), ("en", "0.83 percent"), [1]),

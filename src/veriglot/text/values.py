@@ -492,7 +492,7 @@ def _join_fraction(last: _Item, number: _Item, text: str, words: _Words) -> bool
         last.amounts = (round(amount / first, 4),)
     elif first == 0.5 and last.form == "word" and amount > 2 and words.base in _HALF_FIRST and gap == " ":
         last.amounts = (amount + 0.5,)  # साढ़े तीन
-    elif number.form != "word" or amount >= 1 or first % 1 or first >= LARGE:
+    elif number.form != "word" or not 0 < amount < 1 or first % 1 or first >= LARGE:
         return None
     elif last.form == "ordinal" and amount != 0.5:
         return gap in _ADJACENT  # the third quarter is no 3/4

@@ -98,7 +98,7 @@ def main() -> None:
     add = parser.add_argument
     add("--rows", type=int, nargs="+", default=[10_000_000, 100_000_000, 1_000_000_000])
     add("--hours", type=float, default=24.0, help="time to finish in (24)")
-    add("--judge-ms", type=float, default=5.0, help="CPU a row of judging (5)")
+    add("--judge-ms", type=float, default=22.0, help="CPU a row of judging (22)")
     add("--command-ms", type=float, default=0.12, help="CPU a row of the command (0.12)")
     add("--row-bytes", type=int, default=9_800, help="text of a row (9,800)")
     add("--prediction-bytes", type=int, default=180, help="a prediction in Parquet (180)")

@@ -312,9 +312,9 @@ def _parsed(
 
 
 class Inline(Format):
-    """Inline tags in general: plain text with one response per line, or records with a tagged text.
+    """Inline tags (`Opened in <entity>1879</entity>.`): text with one response per line, or records with `tagged`.
 
-    A record has the key `tagged`. The taxonomy is the one with the most types among the tags.
+    The taxonomy is the one with the most types among the tags.
     """
 
     summary = "inline tags: one response per line, or records with `tagged`"

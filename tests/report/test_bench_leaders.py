@@ -71,6 +71,7 @@ SURE = (  # kinds of sentence that random results seldom bring about
     (Plan(4, "mcc", (3.0, 0.0), (0.4, 0.4), (40,), (-1, -1)), "nobody"),
     (Plan(5, "mcc", (3.0, 0.0), (0, 0.4), (40,), (-1, -1)), "only"),
     (Plan(6, "auroc", (0.0, 3.0), (0, 0), (12,), (0, -1)), "nobody"),
+    (Plan(0, "mcc", (0.0, 0.0), (0, 0), (3,), (-1, -1)), "none"),
 )
 
 

@@ -43,7 +43,7 @@ RESPONSE = "In May the mill burned down. A farmer from the valley bought it. He 
 def test_the_shipped_weights_know_every_strictness() -> None:
     """A new `weights.json` has none until they are measured; `docs/reader.md` tells those of this one."""
     thresholds = Manifest.read(Path(reader_module.__file__).parent / "weights").thresholds
-    assert thresholds == {"low": 0.6, "high": 0.3}
+    assert thresholds == {"low": 0.55, "high": 0.35}
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FIRST_PART", "SHARES", "Chunks", "TrainingData", "read_training_data"]
 
-ROOM = 256  # tokens of a training sequence
+ROOM = 320  # tokens of a training sequence
 # Kinds of twins with only the twin loss in the first part of a training: they take longest to learn,
 # and until then the network would suspect all right answers of these kinds.
 _SLOW, FIRST_PART = ("roles", "order"), 0.3

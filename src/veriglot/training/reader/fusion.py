@@ -47,7 +47,7 @@ _SCRIPT_PENALTY = 1500.0  # pull of a script's scaling towards the default; coun
 _WRONG = {"same": 0.4, "same asked": 0.55, "across": 0.4, "across asked": 0.3, "translation": 0.2}
 _NATURAL, _PAIRS = 3.0, 0.3  # weights in the response score: responses of models, bare sentence pairs
 _OF_MODELS = ("natural", "calibrating")  # kinds of rows that models wrote
-_PENALTY = 20.0  # towards the mean of reader and grounding
+_PENALTY = 2000.0  # towards the mean of reader and grounding
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def _weights(judged: Sequence[JudgedRow], start: Float64s) -> Float64s:
     weights = np.concatenate(
         [row.labels.weight * (_NATURAL if row.labels.is_answer else 1.0) / len(row.labels) ** 0.5 for row in rows]
     ).astype(np.float64)
-    return np.asarray(fit_logistic(features, targets, weights, start=start, penalty=_PENALTY * 100))
+    return np.asarray(fit_logistic(features, targets, weights, start=start, penalty=_PENALTY))
 
 
 def _calibration(judged: Sequence[JudgedRow], weights: Float64s, share: float) -> ScriptCalibration:

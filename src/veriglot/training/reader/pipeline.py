@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = []
 
-REVISION = "1.9"
+REVISION = "2.0"
 _RATE = 2.5e-4
 _HEADS = 3.0  # factor of the heads' learning rate
 _DECAY = 0.01
@@ -160,12 +160,13 @@ def write_weights(
 
 def _card(material: TrainingData, judged: Sequence[JudgedRow], seed: int) -> str:
     """The model card."""
-    sources = material.sources.items()
     fitted = Counter(row.relation for row in judged)
     return Template((files(__package__) / "model_card.md").read_text("utf-8")).substitute(
         revision=REVISION,
         seed=seed,
-        sources="\n".join(f"| {name} | {len(source.rows)} | {SHARES[name]:.2f} |" for name, source in sources),
+        sources="\n".join(
+            f"| {name} | {len(source.rows)} | {SHARES[name]:.2f} |" for name, source in material.sources.items()
+        ),
         twins=f"{SHARES['twins']:.2f}",
         written=f"{SHARES['written']:.2f}",
         left_out=", ".join(f"{why} {count}" for why, count in sorted(material.left_out.items())) or "nothing",

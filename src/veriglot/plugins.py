@@ -8,6 +8,7 @@ folder as the option that the entry calls its `argument`.
 
 from __future__ import annotations
 
+import gzip
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,9 +29,11 @@ T = TypeVar("T")
 
 
 def read_package_data(package: str, name: str, kind: type[T]) -> T:
-    """A data file of a package (JSON or TOML by its name), decoded as `kind`."""
+    """A data file of a package (TOML, JSON or compressed JSON, by its name), decoded as `kind`."""
     data = files(package).joinpath(name).read_bytes()
-    return msgspec.toml.decode(data, type=kind) if name.endswith(".toml") else msgspec.json.decode(data, type=kind)
+    if name.endswith(".toml"):
+        return msgspec.toml.decode(data, type=kind)
+    return msgspec.json.decode(gzip.decompress(data) if name.endswith(".gz") else data, type=kind)
 
 
 @dataclass(frozen=True)

@@ -685,7 +685,8 @@ def _contradiction(reason: str, rate: Rate, cell: Cell) -> None:
     if quoted := re.search(r"so quote ([\w-]+)", match[5]):
         order = ("ppi", "label-shift", "em", "paper", "raw")
         assert order.index(quoted[1]) < order.index(str(rate.estimator))
-        assert ("precision or recall" in match[5]) == (str(rate.estimator) == "paper")
+        by_rate = match[1] != "the labels of these responses"
+        assert ("precision or recall" in match[5]) == (by_rate and str(rate.estimator) == "paper")
     if needed := re.search(r"about ([\d,]+) labels in (.+?), drawn at random, give 5 points to either side", match[5]):
         assert needed[2] == language_name(cell.language)
         assert number(needed[1]) >= 10

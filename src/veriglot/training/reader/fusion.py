@@ -85,7 +85,11 @@ def calibration_rows(held_out: Sequence[Row], seed: int) -> list[Row]:
     return [
         row
         for (source, kind), some in by_source.items()
-        for row in (some if source in ("twins", "written") else rng.sample(some, min(len(some), _most(kind))))
+        for row in (
+            some
+            if source in ("twins", "written")
+            else rng.sample(some, min(len(some), _ROWS_IF_NATURAL if kind in _OF_MODELS else _ROWS_PER_SOURCE))
+        )
     ]
 
 
@@ -190,10 +194,6 @@ def _evidence(judged: Sequence[JudgedRow], weights: Float64s) -> Float64s:
         values[row.quoted] = np.minimum(values[row.quoted], VERBATIM_LOGIT)
         evidence.append(response_features(values[row.counted], float(row.features[:, RESPONSE_COLUMN].max())))
     return np.array(evidence)
-
-
-def _most(kind: str) -> int:
-    return _ROWS_IF_NATURAL if kind in _OF_MODELS else _ROWS_PER_SOURCE
 
 
 def _weight(example: Example) -> float:

@@ -426,8 +426,8 @@ class _Article(StrictRecord):
 
 @cache
 def _written(held_out: bool) -> tuple[tuple[_Article, _Item], ...]:
-    """The items of `written.json`: of held-out articles, or of those for training."""
-    articles = read_package_data(__package__, "written.json", tuple[_Article, ...])
+    """The items of `written.json.gz`: of held-out articles, or of those for training."""
+    articles = read_package_data(__package__, "written.json.gz", tuple[_Article, ...])
     chosen = (article for article in articles if (share_of(article.article) < HELD_OUT) == held_out)
     return tuple((article, item) for article in chosen for item in article.items)
 

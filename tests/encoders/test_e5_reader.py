@@ -100,3 +100,58 @@ def test_the_network_of_training_is_that_of_onnx_runtime(path: Path, tmp_path: P
     # Training computes in 16 bits, the other in 8-bit integers, hence not to the last digit.
     assert np.abs(one - other).max() < 0.25
     assert np.corrcoef(one.ravel(), other.ravel())[0, 1] > 0.98
+
+
+@pytest.mark.slow
+def test_the_adapters_of_training_are_those_of_onnx_runtime(path: Path, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="needs the extra `train`: pip install 'veriglot[train]'")
+    from veriglot.detectors.reader.detector import AnswerFinder, save_network
+    from veriglot.training.reader.answers import AnswerNetwork, in_bytes
+
+    torch.manual_seed(0)
+    network = AnswerNetwork(E5File(path))
+    with torch.no_grad():
+        for name, values in network.named_parameters():
+            assert values.requires_grad == name.endswith((".down", ".up", "part")) or name.startswith(
+                ("answer.", "unsupported.")
+            )
+            if values.requires_grad:
+                values += 0.05 * torch.randn_like(values)
+    tokeniser = Tokeniser(path)
+    pairs = [tokeniser.pair(*(tokeniser.tokens(text)[0] for text in texts)) for texts in TEXTS]
+    save_network(tmp_path / "answers.npz", in_bytes(network.learned()))
+    finder = AnswerFinder(tmp_path / "answers.npz", path)
+    again = AnswerNetwork(E5File(path))
+    again.start_from(network.learned())
+    with torch.no_grad():
+        outputs = network.eval().outputs(pairs)
+        assert all(torch.equal(*both) for both in zip(outputs[0], again.eval().outputs(pairs)[0], strict=True))
+    ours = np.concatenate([finder.read(pair, ("line",), tokeniser)[0][:, 0] for pair in pairs])
+    theirs = torch.cat([tokens for tokens, _ in outputs]).numpy()
+    assert np.abs(ours - theirs).max() < 0.25
+    assert np.corrcoef(ours, theirs)[0, 1] > 0.98
+
+
+def test_what_the_adapters_learn_is_where_the_answer_stands(path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="needs the extra `train`: pip install 'veriglot[train]'")
+    from veriglot.training.reader.answers import AnswerNetwork
+    from veriglot.training.reader.network import TrainingInput
+
+    torch.manual_seed(0)
+    network, tokeniser = AnswerNetwork(E5File(path)), Tokeniser(path)
+    pair = tokeniser.pair(*(tokeniser.tokens(text)[0] for text in TEXTS[0]))
+    count, size = pair.response[1] - pair.response[0], pair.evidence[1] - pair.evidence[0]
+    answer = np.arange(size) == size // 2
+    ones = np.ones(count, np.float32)
+    item = TrainingInput(pair, ones, ones, np.full(count, -1), True, answer=answer)
+    optimizer = torch.optim.AdamW([v for v in network.parameters() if v.requires_grad], 0.01)
+    for _ in range(20):
+        loss, parts = network.loss([item])
+        assert loss.item() == pytest.approx(sum(parts.values()), rel=1e-4)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    ((tokens, by_evidence),) = network.outputs([pair])
+    assert by_evidence.argmax().item() == size // 2
+    assert (tokens > 0).all()
+    assert network.loss([TrainingInput(pair, ones, ones, item.types, True)])[1].keys() == {"tokens"}

@@ -121,7 +121,7 @@ def test_every_source_is_drawn_from_and_the_loss_is_reported(whole: tuple[Path, 
         "translations",
     }
     reported = " ".join(lines)
-    for name in ("tokens", "types", "responses", "twins"):
+    for name in ("tokens", "types", "responses", "twins", "answers"):
         assert f" {name} 0." in reported or f" {name} 1." in reported
     assert "of 0M tokens" in lines[1]
     assert lines[-1].startswith("wrote ")
@@ -129,7 +129,7 @@ def test_every_source_is_drawn_from_and_the_loss_is_reported(whole: tuple[Path, 
 
 def test_the_folder_is_whole_and_the_checkpoint_gone(whole: tuple[Path, list[str]]) -> None:
     folder, _ = whole
-    assert sorted(contents(folder)) == ["MODEL_CARD.md", "fusion.json", "network.npz", "weights.json"]
+    assert sorted(contents(folder)) == ["MODEL_CARD.md", "answers.npz", "fusion.json", "network.npz", "weights.json"]
     assert [path.name for path in folder.parent.iterdir()] == ["weights"]
     fusion = json.loads((folder / "fusion.json").read_bytes())
     assert [relation for relation, relation_weights in fusion.items() if relation_weights["locating"]] == ["same asked"]
@@ -141,21 +141,21 @@ def test_the_folder_is_whole_and_the_checkpoint_gone(whole: tuple[Path, list[str
 def test_what_was_interrupted_ends_in_the_same_weights(
     whole: tuple[Path, list[str]], data: list[Path], encoder: Path, tmp_path: Path
 ) -> None:
-    """Interrupted inside a chunk of the first part of the training, and once more after the last step."""
+    """Interrupted inside a chunk of the first network's training, and once more after the last step of the other's."""
     folder, lines = whole
     out = tmp_path / "weights"
     steps = sum(" tokens, " in line for line in lines)
-    first = int(0.7 * steps)
+    first = int(0.5 * steps)
     written = trained(data, out, encoder, stop=1 + first)
     assert [path.name for path in tmp_path.iterdir()] == ["weights.checkpoint"]
     with pytest.raises(UsageError, match="other data or settings"):
         trained(data, out, encoder, threads=1)
     written += trained(data, out, encoder, stop=1 + steps - first + 1)
-    assert [path.name for path in tmp_path.iterdir()] == ["weights.checkpoint"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["weights.answers", "weights.checkpoint"]
     written += trained(data, out, encoder)
     assert contents(out) == contents(folder)
     assert len(written) == len(lines) + 2 * 2  # its sources, and the step that was repeated, each time
-    assert not (tmp_path / "weights.checkpoint").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["weights"]
 
 
 def test_the_weights_judge(whole: tuple[Path, list[str]], encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

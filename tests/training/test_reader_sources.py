@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from veriglot.errors import InputError
-from veriglot.training.reader.sources import Row, read_answers, read_sources, read_unanswerable
+from veriglot.training.grounding.synthetic_data import paragraphs
+from veriglot.training.reader.sources import Row, read_answers, read_parallel, read_sources, read_unanswerable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,6 +110,11 @@ def test_an_answer_across_languages_is_in_the_question_s_language_where_the_set_
         ("de", "am See", english),
         ("en", "by the lake", english),
     ]
+    (paragraph,) = paragraphs(list(read_parallel(list(tmp_path.iterdir()))))
+    assert {tag: [a.text for a in some] for tag, some in paragraph.versions.items()} == {
+        "de": ["am See"],
+        "en": ["by the lake"],
+    }
 
 
 def test_questions_without_an_answer_are_read_apart(tmp_path: Path) -> None:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from veriglot.arrays import Float16s, Float32s, Int64s, Numbers, UInt8s
 
 __all__ = [
-    "E5", "NAME", "OUTLIER_MATRICES", "PARTS", "E5File", "E5Reader", "Pair", "Tokeniser", "pad_pairs", "quantise",
-    "tokenizer_of", "trained_matrix", "transformers_folder",
+    "E5", "LAYER", "NAME", "OUTLIER_MATRICES", "PARTS", "E5File", "E5Reader", "Pair", "Tokeniser", "pad_pairs",
+    "quantise", "tokenizer_of", "trained_matrix", "transformers_folder",
 ]  # fmt: skip
 
 

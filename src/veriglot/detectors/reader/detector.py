@@ -51,6 +51,8 @@ __all__ = [
     "ENCODER",
     "FILES",
     "GROUNDING_COLUMN",
+    "INVERSE_TEMPERATURE",
+    "MIN_SHARE",
     "RELATIONS",
     "RESPONSE_COLUMN",
     "FusionWeights",
@@ -59,6 +61,7 @@ __all__ = [
     "Reader",
     "fusion_features",
     "read_network",
+    "read_scaled",
     "relation_of",
     "save_network",
     "unify_numbers",
@@ -74,8 +77,8 @@ _HEADS = ("tokens", "response")
 _EVIDENCE_ROOM = 128  # tokens of evidence beside each sentence of an answer
 _ANSWERS_ROOM = 360  # tokens of an input of `AnswerFinder`
 _DECIDING, _A_LINE = 2, 24  # lines to read of evidence in another language; one more per so many response tokens
-_INVERSE_TEMPERATURE = 20.0  # of the soft alignment of tokens
-_MIN_SHARE = 1e-3  # smaller shares are taken for this one
+INVERSE_TEMPERATURE = 20.0  # of the soft alignment of tokens
+MIN_SHARE = 1e-3  # smaller shares are taken for this one
 _ANSWERS_WEIGHT = 0.5  # of `AnswerFinder` in the logit of the response
 _SUPPORTED_LOGIT = -2.0  # logit of a typical supported word
 _INPUT_VERSION = 8  # raise it when the input of the network changes
@@ -226,13 +229,7 @@ class AnswerFinder:
     """
 
     def __init__(self, learned: Path, encoder: Path) -> None:
-        arrays = read_network(learned)
-        no_scale = np.float32(1.0)
-        self._learned: dict[str, Float32s] = {
-            name: values * arrays.get(f"{name}.scales", no_scale)
-            for name, values in arrays.items()
-            if not name.endswith(".scales")
-        }
+        self._learned = read_scaled(learned)
         self._encoder = E5Reader(self._learned, encoder)
 
     def read(self, pair: Pair, lines: tuple[str, ...], tokeniser: Tokeniser) -> tuple[Float32s, tuple[str, ...]]:
@@ -256,7 +253,7 @@ class AnswerFinder:
         alike = unit[response] @ unit[evidence].T
         if alike.size and question.stop > question.start:
             closest, wanted = (
-                _softmax(_INVERSE_TEMPERATURE * alike),
+                _softmax(INVERSE_TEMPERATURE * alike),
                 _softmax(head(self._learned, "answer", last[evidence])[:, 0]),
             )
             asked = closest @ wanted
@@ -266,19 +263,29 @@ class AnswerFinder:
             columns = (
                 alike.max(axis=1),
                 near,
-                np.log(asked + _MIN_SHARE),
-                np.log(whole + _MIN_SHARE),
+                np.log(asked + MIN_SHARE),
+                np.log(whole + MIN_SHARE),
                 np.ones(len(near)),
             )
             further = np.stack(columns, axis=1).astype(np.float32)
             if sum(counts) == len(wanted):
                 wanted = wanted + closest.mean(axis=0)
-                wanted += _softmax(_INVERSE_TEMPERATURE * (unit[question] @ unit[evidence].T)).mean(axis=0)
+                wanted += _softmax(INVERSE_TEMPERATURE * (unit[question] @ unit[evidence].T)).mean(axis=0)
                 shares = np.bincount(np.repeat(np.arange(len(lines)), counts), wanted, len(lines))
                 most = _DECIDING + (response.stop - response.start) // _A_LINE
                 lines = tuple(lines[index] for index in sorted(np.argsort(-shares, kind="stable")[:most]))
         logits = head(self._learned, "unsupported", np.concatenate([last[response], further], axis=1))
         return np.concatenate([logits, further[:, 2:4]], axis=1), lines
+
+
+def read_scaled(path: Path) -> dict[str, Float32s]:
+    """The arrays of a file, matrices in 8 bits multiplied by the scales of their rows; errors of `read_network`."""
+    arrays, no_scale = read_network(path), np.float32(1.0)
+    return {
+        name: values * arrays.get(f"{name}.scales", no_scale)
+        for name, values in arrays.items()
+        if not name.endswith(".scales")
+    }
 
 
 def head(learned: Mapping[str, Float32s], name: str, values: Float32s) -> Float32s:

@@ -64,6 +64,7 @@ class Example:
         shares: half-open ranges with the share of annotators who marked them, if known.
         evidence_language: BCP 47 tag of the evidence if it differs from the response's, else None.
         translation: whether the response translates the evidence.
+        answer: half-open range of the right answer to the question in the first passage, if known.
     """
 
     kind: str
@@ -78,6 +79,7 @@ class Example:
     shares: tuple[tuple[int, int, float], ...] | None = None
     evidence_language: str | None = None
     translation: bool = False
+    answer: tuple[int, int] | None = None
 
 
 HELD_OUT = 0.1

@@ -289,15 +289,21 @@ def answer_example(answer: Answer, others: list[Answer], rng: Random) -> Example
     if text is None:
         return None
     group = f"passage:{answer.language}:{answer.passage[:200]}"
-    return _answered(answer, text, answer.passage, group, "answers", rng, right=right)
+    return _answered(answer, text, answer, group, "answers", rng, right=right)
 
 
-def _answered(answer: Answer, text: str, passage: str, group: str, source: str, rng: Random, *, right: bool) -> Example:
-    """The example of an answer in its context, with a passage as evidence."""
+def _answered(
+    answer: Answer, text: str, known: Answer, group: str, source: str, rng: Random, *, right: bool
+) -> Example:
+    """The example of an answer in its context, with a passage as evidence that holds the answer `known`."""
     before, after = _around(answer, rng)
     marks = () if right else (Mark(len(before), len(before) + len(text), "entity"),)
     kind, response = "clean" if right else "wrong", before + text + after
-    return Example(kind, source, group, answer.language, response, (passage,), answer.question, marks)
+    start = known.passage.find(known.text)
+    located = (start, start + len(known.text)) if start >= 0 else None
+    return Example(
+        kind, source, group, answer.language, response, (known.passage,), answer.question, marks, answer=located
+    )
 
 
 def _around(answer: Answer, rng: Random) -> tuple[str, str]:
@@ -546,9 +552,10 @@ def answers_across(paragraphs: Sequence[Paragraph], rng: Random) -> Iterator[Exa
                 text = answer.text if right else _wrong_across(answer, answers, other_answers[language], index, rng)
                 if text is None:
                     continue
-                example = _answered(
-                    answer, text, paragraph.passage(evidence), paragraph.group, "parallel answers", rng, right=right
-                )
+                there = paragraph.versions[evidence]
+                known = next((other for other in there if other.question_id == answer.question_id), None)
+                known = known or replace(answer, passage=paragraph.passage(evidence), text="")
+                example = _answered(answer, text, known, paragraph.group, "parallel answers", rng, right=right)
                 yield replace(example, evidence_language=evidence if evidence != language else None)
 
 

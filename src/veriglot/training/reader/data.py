@@ -29,15 +29,23 @@ from veriglot.training.grounding.synthetic_data import (
     synthetic_examples,
 )
 from veriglot.training.reader.network import TrainingInput
-from veriglot.training.reader.sources import Row, is_source, read_answers, read_sources, read_unanswerable
+from veriglot.training.reader.sources import (
+    Row,
+    is_source,
+    read_answers,
+    read_parallel,
+    read_sources,
+    read_unanswerable,
+)
 from veriglot.training.reader.translations import aligned, labelled_translations, translations_of
 from veriglot.training.reader.twins import draw_case, draw_written, facts, held_out_written, languages, wordings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from veriglot.encoders.e5 import Tokeniser
+    from veriglot.arrays import Bools
+    from veriglot.encoders.e5 import Pair, Tokeniser
 
 __all__ = ["FIRST_PART", "SHARES", "Chunks", "TrainingData", "read_training_data"]
 
@@ -137,7 +145,8 @@ def read_training_data(paths: Sequence[Path], seed: int) -> TrainingData:
         by_source["silver" if example.kind == "silver" else "natural"].append(example)
     for example in synthetic_examples(labelled, frequencies, seed):
         by_source[example.source].append(example)
-    by_source["across"] = [*answers_across(parallel, rng), *sentences_across(parallel, frequencies, rng)]
+    asked = [*parallel, *paragraphs(list(read_parallel(folders)))]  # the latter are parallel only around their answers
+    by_source["across"] = [*answers_across(asked, rng), *sentences_across(parallel, frequencies, rng)]
     texts = aligned(parallel)
     by_source["translations"] = [
         *translations_of(texts, min(_TRANSLATIONS, 6 * len(texts)), rng),
@@ -203,8 +212,19 @@ def training_inputs(row: Row, tokeniser: Tokeniser, rng: Random) -> list[Trainin
             weight[:] = 0
         elif len(sequences) > 1 or unsupported:
             unsupported = bool((labels.target * weight > 0.5).any())
-        items.append(TrainingInput(sequence.pair, labels.target, weight, types, unsupported))
+        answer = _answer_tokens(example, sequence.pair, tokeniser)
+        items.append(TrainingInput(sequence.pair, labels.target, weight, types, unsupported, answer=answer))
     return items if row.located else items[:1]
+
+
+def _answer_tokens(example: Example, pair: Pair, tokeniser: Tokeniser) -> Bools | None:
+    """Which tokens of the evidence are the right answer; None if it is unknown or the input has not all evidence."""
+    if example.answer is None:
+        return None
+    bounds = tokeniser.tokens(example.passages[0])[1]
+    start, end = example.answer
+    inside = (bounds[:, 0] < end) & (bounds[:, 1] > start)
+    return inside if len(inside) == pair.evidence[1] - pair.evidence[0] and inside.any() else None
 
 
 class Chunks:
@@ -216,13 +236,24 @@ class Chunks:
         seed: for all random draws.
         tokens: approximate number in a chunk.
         batch: tokens of a batch including padding.
+        shares: share of the tokens of each source.
     """
 
-    def __init__(self, material: TrainingData, tokeniser: Tokeniser, *, seed: int, tokens: int, batch: int) -> None:
+    def __init__(
+        self,
+        material: TrainingData,
+        tokeniser: Tokeniser,
+        *,
+        seed: int,
+        tokens: int,
+        batch: int,
+        shares: Mapping[str, float] = SHARES,
+    ) -> None:
         self._material, self._tokeniser, self._seed = material, tokeniser, seed
-        self._tokens, self._batch = tokens, batch
-        self._drawn = {"twins": _case, "written": draw_written}
-        self._names = [name for name in SHARES if name in self._drawn or name in material.sources]
+        self._tokens, self._batch, self._shares = tokens, batch, shares
+        drawn = {"twins": _case, "written": draw_written}
+        self._drawn = {name: draw for name, draw in drawn.items() if name in shares}
+        self._names = [name for name in shares if name in self._drawn or name in material.sources]
         self._lengths = {name: self._length(name) for name in self._names if name in material.sources}
 
     def _length(self, name: str) -> float:
@@ -240,8 +271,8 @@ class Chunks:
             first: whether it is in the first part of the training, see `_SLOW`.
         """
         rng = Random(f"chunk {self._seed} {number}")  # noqa: S311  a seeded draw, not a secret
-        total = sum(SHARES[name] for name in self._names)
-        tokens = {name: self._tokens * SHARES[name] / total for name in self._names}
+        total = sum(self._shares[name] for name in self._names)
+        tokens = {name: self._tokens * self._shares[name] / total for name in self._names}
         units: list[list[TrainingInput]] = []
         for name, draw in self._drawn.items():
             units += self._twins(rng, tokens[name], draw, slow=_SLOW if first else ())

@@ -14,19 +14,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from veriglot.encoders.e5 import OUTLIER_MATRICES, PARTS, E5File, Pair, pad_pairs
+from veriglot.encoders.e5 import LAYER, OUTLIER_MATRICES, PARTS, E5File, Pair, pad_pairs
 from veriglot.training.grounding.examples import TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from veriglot.arrays import Float32s, Int64s
+    from veriglot.arrays import Bools, Float32s, Int64s
 
-__all__ = ["ReaderNetwork", "TrainingInput", "loss_of"]
+__all__ = ["FIRST", "MATRICES", "ReaderNetwork", "TrainingInput", "loss_of", "make_head"]
 
 FIRST = 4  # first fine-tuned layer, counted from 0; lower layers are frozen
 _INNER = 128  # hidden units of the heads
-_MATRICES = ("q", "k", "v", "ao", "fi", "fo")
+MATRICES = ("q", "k", "v", "ao", "fi", "fo")
 _LOWEST = -1e4
 _OUTLIERS = 4  # columns of a matrix
 
@@ -42,6 +42,7 @@ class TrainingInput:
         types: index of each token's type in `TYPES`, or -1, shape (t,).
         unsupported: whether anything in the response is unsupported; None if unknown.
         twin: whether this is the wrong twin, and the input before it in the batch the right one.
+        answer: which tokens of the evidence are the right answer to the question, shape (e,), if known.
     """
 
     pair: Pair
@@ -50,6 +51,7 @@ class TrainingInput:
     types: Int64s
     unsupported: bool | None
     twin: bool = False
+    answer: Bools | None = None
 
 
 class ReaderOutput(NamedTuple):
@@ -81,14 +83,14 @@ class ReaderNetwork(nn.Module):
         self._norm = _Norm(file, "emb.ln")
         self.layers = nn.ModuleList(_Layer(file, number) for number in range(file.sizes.layers))
         self.part = nn.Parameter(torch.zeros(len(PARTS), width))
-        self.tokens = _head(width, 1 + len(TYPES))
-        self.response = _head(3 * width, 1)
+        self.tokens = make_head(width, 1 + len(TYPES))
+        self.response = make_head(3 * width, 1)
         for module in (self._norm, *self.layers[:FIRST]):
             module.requires_grad_(False)
         self.to(device or torch.device("cpu"))
 
-    def forward(self, pairs: Sequence[Pair]) -> ReaderOutput:
-        """The outputs for a batch of sequences."""
+    def states(self, pairs: Sequence[Pair]) -> tuple[Tensor, Tensor, Tensor]:
+        """The encoder's token vectors, the last states, both of shape (b, t, width), and the mask of the tokens."""
         device = self.part.device
         ids, mask, parts = pad_pairs(pairs)
         embedded, part, seen = (
@@ -100,8 +102,15 @@ class ReaderNetwork(nn.Module):
             for layer in self.layers[:FIRST]:
                 state = layer(state, attended)
         state = state + part @ self.part
-        for layer in self.layers[FIRST:]:
+        vectors = state
+        for number, layer in enumerate(self.layers[FIRST:], start=FIRST + 1):
             state = layer(state, attended)
+            vectors = state if number == LAYER else vectors
+        return vectors, state, seen
+
+    def forward(self, pairs: Sequence[Pair]) -> ReaderOutput:
+        """The outputs for a batch of sequences."""
+        _, state, seen = self.states(pairs)
         inside = torch.zeros_like(seen)
         for row, pair in enumerate(pairs):
             inside[row, slice(*pair.response)] = True
@@ -110,6 +119,10 @@ class ReaderNetwork(nn.Module):
         highest = state.masked_fill(~chosen, _LOWEST).amax(1)
         responses = self.response(torch.cat([state[:, 0], mean, highest], dim=-1))[:, 0]
         return ReaderOutput(self.tokens(state), responses, inside)
+
+    def loss(self, items: Sequence[TrainingInput]) -> tuple[Tensor, dict[str, float]]:
+        """The loss of a batch, and its parts by name."""
+        return loss_of(self([item.pair for item in items]), items)
 
     def learned(self) -> dict[str, Float32s]:
         """The trained weights, with the names in `encoders.e5` and `detectors.reader`."""
@@ -145,7 +158,11 @@ class ReaderNetwork(nn.Module):
         for number, layer in enumerate(self.layers[FIRST:], start=FIRST):
             for name, values in layer.named_parameters():
                 named[f"l{number}." + name.replace("weight", "w").replace("bias", "b")] = values
-        for head in ("tokens", "response"):
+        return named | self._of_heads("tokens", "response")
+
+    def _of_heads(self, *heads: str) -> dict[str, Tensor]:
+        named: dict[str, Tensor] = {}
+        for head in heads:
             linear = [module for module in getattr(self, head) if isinstance(module, nn.Linear)]
             for number, module in enumerate(linear):
                 named |= {f"{head}.{number}.w": module.weight, f"{head}.{number}.b": module.bias}
@@ -190,7 +207,7 @@ class _Layer(nn.Module):
         super().__init__()
         sizes = file.sizes
         self._heads = sizes.heads
-        for name in _MATRICES:
+        for name in MATRICES:
             matrix = file.dense(f"l{number}.{name}.w", sizes.inner if name == "fo" else sizes.width)
             linear = _Dense(matrix.shape[1], matrix.shape[0])
             linear.weight.data = torch.from_numpy(matrix.copy())
@@ -211,7 +228,8 @@ class _Layer(nn.Module):
         return output
 
 
-def _head(width: int, outputs: int) -> nn.Sequential:
+def make_head(width: int, outputs: int) -> nn.Sequential:
+    """A head of two layers on vectors of this width."""
     return nn.Sequential(nn.Linear(width, _INNER), nn.ReLU(), nn.Linear(_INNER, outputs))
 
 

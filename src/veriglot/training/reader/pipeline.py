@@ -1,4 +1,4 @@
-"""Trains the reader: `train` reads the data, fits the network, combines it with grounding, and writes the weights.
+"""Trains the reader: `train` reads the data, fits both networks, combines them with grounding, writes the weights.
 
 Word vectors and the lower layers are frozen. On a CPU each thread computes a batch of its own, because two threads on
 the small matrix products of one batch are slower than one thread.
@@ -25,6 +25,7 @@ from veriglot.detectors.reader.detector import (
     Manifest,
     Network,
     read_network,
+    read_scaled,
     save_network,
 )
 from veriglot.encoders.e5 import E5File, Pair, Tokeniser, quantise, trained_matrix
@@ -33,9 +34,12 @@ from veriglot.hub.registry import find
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import open_whole, whole_folder, write_json
 from veriglot.training.grounding.examples import TYPES
+from veriglot.training.reader.answers import RATE as ANSWER_RATE
+from veriglot.training.reader.answers import SHARES as ANSWER_SHARES
+from veriglot.training.reader.answers import AnswerNetwork, in_bytes
 from veriglot.training.reader.data import FIRST_PART, SHARES, Chunks, TrainingData, read_training_data, training_inputs
 from veriglot.training.reader.fusion import JudgedRow, calibration_rows, fit_fusion, judge
-from veriglot.training.reader.network import ReaderNetwork, TrainingInput, loss_of
+from veriglot.training.reader.network import ReaderNetwork, TrainingInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,6 +54,7 @@ REVISION = "2.0"
 _RATE = 2.5e-4
 _HEADS = 3.0  # factor of the heads' learning rate
 _DECAY = 0.01
+_ANSWERS = 0.4  # tokens for the network of `AnswerFinder`, as a share of those for the reader's
 _WARM_UP, _LAST = 0.05, 0.02  # share of the tokens for the warm-up, and final share of the learning rate
 _CHUNK = 400_000  # tokens of a chunk
 _BATCH, _BATCH_GPU = 2000, 64_000  # tokens of a batch including padding
@@ -76,11 +81,10 @@ def train(
         out: the folder for the weights; until they are written, a checkpoint is next to it.
         seed: for all random draws. Equal data, seed and versions give equal weights on one kind of processor with one
             number of threads.
-        tokens: millions of tokens to train on.
+        tokens: millions of tokens to train on; the network of `AnswerFinder` trains on two fifths as many.
         threads: number of threads on a CPU.
         device: `cpu` or `cuda`.
-        start: a folder of weights to continue from; None starts from the encoder's own. Its `answers.npz` is copied:
-            this command does not train it.
+        start: a folder of weights to continue from; None starts from the encoder's own.
         say: callback for progress, one line at a time.
 
     Raises:
@@ -101,7 +105,8 @@ def train(
     if start is not None:
         network.start_from(load_trained(start / FILES[0], file))
     batch = _BATCH_GPU if on_gpu else _BATCH
-    chunks = Chunks(material, Tokeniser(encoder), seed=seed, tokens=_CHUNK, batch=batch)
+    tokeniser = Tokeniser(encoder)
+    chunks = Chunks(material, tokeniser, seed=seed, tokens=_CHUNK, batch=batch)
     checkpoint = out.with_name(f"{out.name}.checkpoint")
     million = round(tokens * 1_000_000)
     threads = 1 if on_gpu else threads
@@ -109,9 +114,16 @@ def train(
     begun_from = None if start is None else file_sha256(start / FILES[0])
     run = repr((seed, million, threads, device, begun_from, rows, SHARES, FIRST_PART))
     fit(network, chunks, tokens=million, threads=threads, checkpoint=checkpoint, run=run, say=say)
-    answers = None if start is None else start / ANSWERS_FILE
-    write_weights(network, material, encoder, out, seed=seed, answers=answers, say=say)
+    finder = AnswerNetwork(file, torch.device(device))
+    if start is not None and (start / ANSWERS_FILE).is_file():
+        finder.start_from(read_scaled(start / ANSWERS_FILE))
+    of_answers = checkpoint.with_suffix(".answers")
+    asked = Chunks(material, tokeniser, seed=seed, tokens=_CHUNK, batch=batch, shares=ANSWER_SHARES)
+    million = round(_ANSWERS * million)
+    fit(finder, asked, tokens=million, threads=threads, checkpoint=of_answers, run=run, rate=ANSWER_RATE, say=say)
+    write_weights(network, finder, material, encoder, out, seed=seed, say=say)
     checkpoint.unlink()
+    of_answers.unlink()
 
 
 def load_trained(path: Path, file: E5File) -> dict[str, Float32s]:
@@ -123,26 +135,24 @@ def load_trained(path: Path, file: E5File) -> dict[str, Float32s]:
 
 def write_weights(
     network: ReaderNetwork,
+    finder: AnswerNetwork,
     material: TrainingData,
     encoder: Path,
     out: Path,
     *,
     seed: int,
-    answers: Path | None,
     say: Callable[[str], None],
 ) -> None:
-    """Write the folder: the network, `answers` if there is such a file, and weights to fuse it with grounding."""
+    """Write the folder: both networks, and weights to fuse them with grounding."""
     rng = Random(f"outliers {seed}")  # noqa: S311  a seeded draw, not a secret
     some = rng.sample(material.held_out, min(len(material.held_out), _OF_OUTLIERS))
     tokeniser = Tokeniser(encoder)
     pairs = [item.pair for row in some for item in training_inputs(row, tokeniser, rng)]
     with whole_folder(out) as part:
         save_network(part / FILES[0], arrays_of(network, E5File(encoder), pairs))
-        names = [*FILES]
-        if answers is not None and answers.is_file():
-            names.append(ANSWERS_FILE)
-            (part / ANSWERS_FILE).write_bytes(answers.read_bytes())
-        reader = Network(part / FILES[0], encoder, part / ANSWERS_FILE if ANSWERS_FILE in names else None)
+        save_network(part / ANSWERS_FILE, in_bytes(finder.learned()))
+        names = [*FILES, ANSWERS_FILE]
+        reader = Network(part / FILES[0], encoder, part / ANSWERS_FILE)
         judged = judge(calibration_rows(material.held_out, seed), reader, say)
         write_json(part / FILES[1], fit_fusion(judged))
         (part / "MODEL_CARD.md").write_text(_card(material, judged, seed), "utf-8")
@@ -167,6 +177,7 @@ def _card(material: TrainingData, judged: Sequence[JudgedRow], seed: int) -> str
         sources="\n".join(
             f"| {name} | {len(source.rows)} | {SHARES[name]:.2f} |" for name, source in material.sources.items()
         ),
+        **{f"of_{name}": f"{share:.2f}" for name, share in ANSWER_SHARES.items()},
         twins=f"{SHARES['twins']:.2f}",
         written=f"{SHARES['written']:.2f}",
         left_out=", ".join(f"{why} {count}" for why, count in sorted(material.left_out.items())) or "nothing",
@@ -197,6 +208,7 @@ def fit(
     threads: int,
     checkpoint: Path,
     run: str = "",
+    rate: float = _RATE,
     say: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Train in place; resumes from the checkpoint if there is one.
@@ -210,6 +222,7 @@ def fit(
         threads: number of batches in a step, each in its own thread.
         checkpoint: file that is written every ten minutes.
         run: fingerprint of the run that the checkpoint belongs to.
+        rate: the highest learning rate.
         say: callback for progress, one line at a time.
 
     Raises:
@@ -219,7 +232,7 @@ def fit(
     body = [values for name, values in trainable if name.startswith("layers.")]
     heads = [values for name, values in trainable if not name.startswith("layers.")]
     groups = [{"params": body, "factor": 1.0}, {"params": heads, "factor": _HEADS}]
-    optimizer = torch.optim.AdamW(groups, _RATE, betas=(0.9, 0.98), weight_decay=_DECAY, fused=True)
+    optimizer = torch.optim.AdamW(groups, rate, betas=(0.9, 0.98), weight_decay=_DECAY, fused=True)
     chunk, first, done = _resume(checkpoint, network, optimizer, run)
     begun = saved = time.monotonic()
     start, sums, steps = done, dict[str, float](), 0
@@ -230,9 +243,9 @@ def fit(
         batches = chunks.batches(chunk, first=chunk * _CHUNK < FIRST_PART * tokens)
         for number in range(first, len(batches), threads):
             share = done / tokens
-            rate = _RATE * min(1.0, share / _WARM_UP + 0.01) * max(_LAST, 1.0 - share)
+            falling = rate * min(1.0, share / _WARM_UP + 0.01) * max(_LAST, 1.0 - share)
             for group in optimizer.param_groups:
-                group["lr"] = rate * group["factor"]
+                group["lr"] = falling * group["factor"]
             together = batches[number : number + threads]
             losses = _step(network, optimizer, together, pool)
             done += sum(len(item.pair.ids) for batch in together for item in batch)
@@ -260,7 +273,7 @@ def _step(
     parameters = [values for group in optimizer.param_groups for values in group["params"]]
 
     def gradients(batch: Sequence[TrainingInput]) -> tuple[Sequence[torch.Tensor | None], dict[str, float]]:
-        loss, losses = loss_of(network([item.pair for item in batch]), batch)
+        loss, losses = network.loss(batch)
         return torch.autograd.grad(loss, parameters, allow_unused=True), losses
 
     results = list(pool.map(gradients, batches))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["Row", "is_source", "read_answers", "read_sources", "read_unanswerable"]
+__all__ = ["Row", "is_source", "read_answers", "read_parallel", "read_sources", "read_unanswerable"]
 
 
 @dataclass(frozen=True)
@@ -359,6 +359,21 @@ def read_answers(folders: Sequence[Path]) -> Iterator[Answer]:
             )
             text = own.get((question.id, question.language)) if question.language != answer.language else None
             yield answer if text is None else replace(answer, language=question.language, text=text)
+
+
+def read_parallel(folders: Sequence[Path]) -> Iterator[Answer]:
+    """Right answers of data sets whose questions have the same ids in several languages, each in its language.
+
+    Args:
+        folders: of the data sets, by their names in `sources.toml`; others are ignored.
+    """
+    for source in _sources().answers.values():
+        for question in _read_questions(folders, source) if source.passage_language_in_name else ():
+            if question.answers and question.language == question.passage_language:
+                yield Answer(
+                    question.language, question.passage, question.question, question.answers[0][0], question.id,
+                    question.title or question.id,
+                )  # fmt: skip
 
 
 def read_unanswerable(folders: Sequence[Path]) -> Iterator[tuple[str, str, str, str]]:

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from random import Random
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch.nn.utils import clip_grad_norm_
@@ -58,6 +58,7 @@ _ANSWERS = 0.4  # tokens for the network of `AnswerFinder`, as a share of those 
 _WARM_UP, _LAST = 0.05, 0.02  # share of the tokens for the warm-up, and final share of the learning rate
 _CHUNK = 400_000  # tokens of a chunk
 _BATCH, _BATCH_GPU = 2000, 64_000  # tokens of a batch including padding
+_STRICTNESS: dict[Literal["low", "high"], float] = {"low": 0.55, "high": 0.35}  # by the look part of `benchmarks/answer_set.py`
 _MINUTES = 10.0  # between checkpoints
 _OF_OUTLIERS = 100  # held-out rows for finding outliers
 _STEPS_A_LINE = 50  # between lines of progress
@@ -160,6 +161,7 @@ def write_weights(
             revision=REVISION,
             types=TYPES,
             threshold=0.5,
+            thresholds=_STRICTNESS,
             sha256={name: file_sha256(part / name) for name in names},
             encoder_sha256=file_sha256(encoder)[:16],
             grounding=file_sha256(Grounding().network)[:16],

@@ -106,7 +106,8 @@ def test_the_network_of_training_is_that_of_onnx_runtime(path: Path, tmp_path: P
 def test_the_adapters_of_training_are_those_of_onnx_runtime(path: Path, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch", reason="needs the extra `train`: pip install 'veriglot[train]'")
     from veriglot.detectors.reader.detector import AnswerFinder, save_network
-    from veriglot.training.reader.answers import AnswerNetwork, in_bytes
+    from veriglot.training.reader.network import AnswerNetwork
+    from veriglot.training.reader.pipeline import _in_bytes
 
     torch.manual_seed(0)
     network = AnswerNetwork(E5File(path))
@@ -119,7 +120,7 @@ def test_the_adapters_of_training_are_those_of_onnx_runtime(path: Path, tmp_path
                 values += 0.05 * torch.randn_like(values)
     tokeniser = Tokeniser(path)
     pairs = [tokeniser.pair(*(tokeniser.tokens(text)[0] for text in texts)) for texts in TEXTS]
-    save_network(tmp_path / "answers.npz", in_bytes(network.learned()))
+    save_network(tmp_path / "answers.npz", _in_bytes(network.learned()))
     finder = AnswerFinder(tmp_path / "answers.npz", path)
     again = AnswerNetwork(E5File(path))
     again.start_from(network.learned())
@@ -134,8 +135,7 @@ def test_the_adapters_of_training_are_those_of_onnx_runtime(path: Path, tmp_path
 
 def test_what_the_adapters_learn_is_where_the_answer_stands(path: Path) -> None:
     torch = pytest.importorskip("torch", reason="needs the extra `train`: pip install 'veriglot[train]'")
-    from veriglot.training.reader.answers import AnswerNetwork
-    from veriglot.training.reader.network import TrainingInput
+    from veriglot.training.reader.network import AnswerNetwork, TrainingInput
 
     torch.manual_seed(0)
     network, tokeniser = AnswerNetwork(E5File(path)), Tokeniser(path)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from veriglot.detectors.reader.detector import INVERSE_TEMPERATURE, MIN_SHARE
 from veriglot.encoders.e5 import LAYER, OUTLIER_MATRICES, PARTS, E5File, Pair, pad_pairs
 from veriglot.training.grounding.examples import TYPES
 
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 
     from veriglot.arrays import Bools, Float32s, Int64s
 
-__all__ = ["FIRST", "MATRICES", "ReaderNetwork", "TrainingInput", "loss_of", "make_head"]
+__all__ = ["AnswerNetwork", "ReaderNetwork", "TrainingInput", "loss_of"]
 
 FIRST = 4  # first fine-tuned layer, counted from 0; lower layers are frozen
 _INNER = 128  # hidden units of the heads
-MATRICES = ("q", "k", "v", "ao", "fi", "fo")
+_MATRICES = ("q", "k", "v", "ao", "fi", "fo")
 _LOWEST = -1e4
 _OUTLIERS = 4  # columns of a matrix
 
@@ -83,8 +84,8 @@ class ReaderNetwork(nn.Module):
         self._norm = _Norm(file, "emb.ln")
         self.layers = nn.ModuleList(_Layer(file, number) for number in range(file.sizes.layers))
         self.part = nn.Parameter(torch.zeros(len(PARTS), width))
-        self.tokens = make_head(width, 1 + len(TYPES))
-        self.response = make_head(3 * width, 1)
+        self.tokens = _head(width, 1 + len(TYPES))
+        self.response = _head(3 * width, 1)
         for module in (self._norm, *self.layers[:FIRST]):
             module.requires_grad_(False)
         self.to(device or torch.device("cpu"))
@@ -207,7 +208,7 @@ class _Layer(nn.Module):
         super().__init__()
         sizes = file.sizes
         self._heads = sizes.heads
-        for name in MATRICES:
+        for name in _MATRICES:
             matrix = file.dense(f"l{number}.{name}.w", sizes.inner if name == "fo" else sizes.width)
             linear = _Dense(matrix.shape[1], matrix.shape[0])
             linear.weight.data = torch.from_numpy(matrix.copy())
@@ -228,8 +229,7 @@ class _Layer(nn.Module):
         return output
 
 
-def make_head(width: int, outputs: int) -> nn.Sequential:
-    """A head of two layers on vectors of this width."""
+def _head(width: int, outputs: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(width, _INNER), nn.ReLU(), nn.Linear(_INNER, outputs))
 
 
@@ -273,3 +273,95 @@ def loss_of(output: ReaderOutput, items: Sequence[TrainingInput]) -> tuple[Tenso
         values = output.responses.float() + likeliest
         losses["twins"] = _TWINS * functional.softplus(values[right] - values[wrong]).mean()
     return torch.stack(list(losses.values())).sum(), {name: value.item() for name, value in losses.items()}
+
+
+# The network of `AnswerFinder`: adapters on the encoder, and heads for the place of the answer and for tokens. It
+# computes the same as `detectors.reader.AnswerFinder`; a test compares them.
+
+
+_RANK = 16
+_ANSWERS = 0.4  # weight of the loss of the answer's place
+_ALIGNED = 5  # columns that the alignment of response and evidence adds to a token's state
+
+
+class _Adapted(nn.Module):
+    """A frozen linear layer with a trained addition of low rank (Hu et al. 2022)."""
+
+    def __init__(self, linear: nn.Linear) -> None:
+        super().__init__()
+        self._linear = linear.requires_grad_(False)
+        self.down = nn.Parameter(torch.randn(_RANK, linear.in_features) / linear.in_features**0.5)
+        self.up = nn.Parameter(torch.zeros(linear.out_features, _RANK))
+
+    def forward(self, values: Tensor) -> Tensor:
+        output: Tensor = self._linear(values)
+        low = functional.linear(values.to(output.dtype), self.down.to(output.dtype))
+        return output + functional.linear(low, self.up.to(output.dtype))
+
+
+class AnswerNetwork(ReaderNetwork):
+    """The network.
+
+    Args:
+        file: the encoder's weights.
+        device: for the computation.
+    """
+
+    def __init__(self, file: E5File, device: torch.device | None = None) -> None:
+        super().__init__(file, device)
+        self.layers.requires_grad_(False)
+        for layer in self.layers[FIRST:]:
+            for name in _MATRICES:
+                setattr(layer, name, _Adapted(getattr(layer, name)))
+        del self.tokens, self.response
+        self.answer = _head(file.sizes.width, 1)
+        self.unsupported = _head(file.sizes.width + _ALIGNED, 1)
+        self.to(self.part.device)
+
+    def outputs(self, pairs: Sequence[Pair]) -> list[tuple[Tensor, Tensor]]:
+        """For each input a logit of every token of the response, unsupported, and of the evidence, the answer."""
+        vectors, last, _ = self.states(pairs)
+        return [self._output(pair, vectors[row], last[row]) for row, pair in enumerate(pairs)]
+
+    def _output(self, pair: Pair, vectors: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
+        question, response, evidence = (slice(*part) for part in (pair.question, pair.response, pair.evidence))
+        answer = self.answer(last[evidence])[:, 0]
+        unit = functional.normalize(vectors, dim=-1, eps=1e-6)
+        alike = unit[response] @ unit[evidence].T
+        aligned = last.new_zeros(len(alike), _ALIGNED)
+        if alike.numel() and question.stop > question.start:
+            near = (unit[response] @ unit[question].T).amax(1)
+            asked = functional.softmax(INVERSE_TEMPERATURE * alike, dim=-1) @ functional.softmax(answer, dim=-1)
+            new = (1.0 - near).clamp(0.01, 1.0).square()
+            whole = torch.log((new * asked).sum() / new.sum() + MIN_SHARE).expand(len(near))
+            columns = (alike.amax(1), near, torch.log(asked + MIN_SHARE), whole, torch.ones_like(near))
+            aligned = torch.stack(columns, dim=1)
+        return self.unsupported(torch.cat([last[response], aligned], dim=1))[:, 0], answer
+
+    def loss(self, items: Sequence[TrainingInput]) -> tuple[Tensor, dict[str, float]]:
+        """The loss of a batch, and its parts by name.
+
+        Tokens: binary cross-entropy; a response counts by the root of its length. Answers: the negative logarithm of
+        the probability that a softmax over the evidence gives the tokens of the right answer.
+        """
+        of_tokens, sizes, of_answers = [], [], []
+        for item, (unsupported, answer) in zip(items, self.outputs([item.pair for item in items]), strict=True):
+            target, weight = (torch.from_numpy(values).to(answer.device) for values in (item.target, item.weight))
+            size = float(item.weight.sum()) ** 0.5
+            loss = functional.binary_cross_entropy_with_logits(unsupported.float(), target, weight, reduction="sum")
+            of_tokens.append(loss / max(size, 1.0))
+            sizes.append(size)
+            if item.answer is not None:
+                right = torch.from_numpy(item.answer).to(answer.device)
+                of_answers.append(torch.logsumexp(answer, 0) - torch.logsumexp(answer[right], 0))
+        losses = {"tokens": torch.stack(of_tokens).sum() / max(sum(sizes), 1.0)}
+        if of_answers:
+            losses["answers"] = _ANSWERS * torch.stack(of_answers).mean()
+        return torch.stack(list(losses.values())).sum(), {name: value.item() for name, value in losses.items()}
+
+    def _named(self) -> dict[str, Tensor]:
+        named: dict[str, Tensor] = {"part": self.part}
+        for number, layer in enumerate(self.layers[FIRST:], start=FIRST):
+            adapters = {name: values for name, values in layer.named_parameters() if values.requires_grad}
+            named |= {f"l{number}.{name}": values for name, values in adapters.items()}
+        return named | self._of_heads("answer", "unsupported")

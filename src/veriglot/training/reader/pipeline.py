@@ -14,6 +14,7 @@ from random import Random
 from string import Template
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import torch
 from torch.nn.utils import clip_grad_norm_
 
@@ -34,15 +35,12 @@ from veriglot.hub.registry import find
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import open_whole, whole_folder, write_json
 from veriglot.training.grounding.examples import TYPES
-from veriglot.training.reader.answers import RATE as ANSWER_RATE
-from veriglot.training.reader.answers import SHARES as ANSWER_SHARES
-from veriglot.training.reader.answers import AnswerNetwork, in_bytes
 from veriglot.training.reader.data import FIRST_PART, SHARES, Chunks, TrainingData, read_training_data, training_inputs
 from veriglot.training.reader.fusion import JudgedRow, calibration_rows, fit_fusion, judge
-from veriglot.training.reader.network import ReaderNetwork, TrainingInput
+from veriglot.training.reader.network import AnswerNetwork, ReaderNetwork, TrainingInput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Executor
     from pathlib import Path
 
@@ -54,11 +52,15 @@ REVISION = "2.0"
 _RATE = 2.5e-4
 _HEADS = 3.0  # factor of the heads' learning rate
 _DECAY = 0.01
-_ANSWERS = 0.4  # tokens for the network of `AnswerFinder`, as a share of those for the reader's
+# For the network of `AnswerFinder`: its tokens as a share of the reader's, the highest learning rate, and the share of
+# each source: those with questions, most of them across languages.
+_ANSWERS, _ANSWER_RATE = 0.4, 6e-4
+_ANSWER_SHARES = {"written": 0.35, "across": 0.4, "answers": 0.25}
 _WARM_UP, _LAST = 0.05, 0.02  # share of the tokens for the warm-up, and final share of the learning rate
 _CHUNK = 400_000  # tokens of a chunk
 _BATCH, _BATCH_GPU = 2000, 64_000  # tokens of a batch including padding
-_STRICTNESS: dict[Literal["low", "high"], float] = {"low": 0.55, "high": 0.35}  # by the look part of `benchmarks/answer_set.py`
+# By the look part of `benchmarks/answer_set.py`.
+_STRICTNESS: dict[Literal["low", "high"], float] = {"low": 0.55, "high": 0.35}
 _MINUTES = 10.0  # between checkpoints
 _OF_OUTLIERS = 100  # held-out rows for finding outliers
 _STEPS_A_LINE = 50  # between lines of progress
@@ -119,9 +121,9 @@ def train(
     if start is not None and (start / ANSWERS_FILE).is_file():
         finder.start_from(read_scaled(start / ANSWERS_FILE))
     of_answers = checkpoint.with_suffix(".answers")
-    asked = Chunks(material, tokeniser, seed=seed, tokens=_CHUNK, batch=batch, shares=ANSWER_SHARES)
+    asked = Chunks(material, tokeniser, seed=seed, tokens=_CHUNK, batch=batch, shares=_ANSWER_SHARES)
     million = round(_ANSWERS * million)
-    fit(finder, asked, tokens=million, threads=threads, checkpoint=of_answers, run=run, rate=ANSWER_RATE, say=say)
+    fit(finder, asked, tokens=million, threads=threads, checkpoint=of_answers, run=run, rate=_ANSWER_RATE, say=say)
     write_weights(network, finder, material, encoder, out, seed=seed, say=say)
     checkpoint.unlink()
     of_answers.unlink()
@@ -151,7 +153,7 @@ def write_weights(
     pairs = [item.pair for row in some for item in training_inputs(row, tokeniser, rng)]
     with whole_folder(out) as part:
         save_network(part / FILES[0], arrays_of(network, E5File(encoder), pairs))
-        save_network(part / ANSWERS_FILE, in_bytes(finder.learned()))
+        save_network(part / ANSWERS_FILE, _in_bytes(finder.learned()))
         names = [*FILES, ANSWERS_FILE]
         reader = Network(part / FILES[0], encoder, part / ANSWERS_FILE)
         judged = judge(calibration_rows(material.held_out, seed), reader, say)
@@ -170,6 +172,18 @@ def write_weights(
     say(f"wrote {out}")
 
 
+def _in_bytes(learned: Mapping[str, Float32s]) -> dict[str, Numbers]:
+    """Matrices in 8 bits with a scale for each row, as `AnswerFinder` loads them; the rest as it is."""
+    arrays: dict[str, Numbers] = {}
+    for name, values in learned.items():
+        if values.ndim < 2:
+            arrays[name] = values
+            continue
+        scales = np.maximum(np.abs(values).max(axis=1, keepdims=True) / 127, 1e-12)
+        arrays |= {name: np.rint(values / scales).astype(np.int8), f"{name}.scales": scales}
+    return arrays
+
+
 def _card(material: TrainingData, judged: Sequence[JudgedRow], seed: int) -> str:
     """The model card."""
     fitted = Counter(row.relation for row in judged)
@@ -179,7 +193,7 @@ def _card(material: TrainingData, judged: Sequence[JudgedRow], seed: int) -> str
         sources="\n".join(
             f"| {name} | {len(source.rows)} | {SHARES[name]:.2f} |" for name, source in material.sources.items()
         ),
-        **{f"of_{name}": f"{share:.2f}" for name, share in ANSWER_SHARES.items()},
+        **{f"of_{name}": f"{share:.2f}" for name, share in _ANSWER_SHARES.items()},
         twins=f"{SHARES['twins']:.2f}",
         written=f"{SHARES['written']:.2f}",
         left_out=", ".join(f"{why} {count}" for why, count in sorted(material.left_out.items())) or "nothing",

@@ -64,11 +64,10 @@ __all__ = [
     "read_scaled",
     "relation_of",
     "save_network",
-    "unify_numbers",
 ]  # fmt: skip
 
 FILES = ("network.npz", "fusion.json")
-ANSWERS_FILE = "answers.npz"  # optional
+ANSWERS_FILE = "answers.npz"  # optional: weights of earlier versions may lack it
 ENCODER = "e5-multilingual"
 RELATIONS = ("same", "same asked", "across", "across asked", "translation")  # of languages; asked: with a question
 GROUNDING_COLUMN = 3  # column of `fusion_features` with grounding's logit of the word

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from veriglot.judging import phrases, relations
+from veriglot.judging import contradictions, phrases, relations
 from veriglot.judging.contradictions import contradicted_words
 from veriglot.judging.relations import Words
 from veriglot.text.segmentation import sentences, word_bounds
@@ -185,6 +185,19 @@ def test_one_word_decides_in_short_evidence_only() -> None:
 
 
 SENTENCES = [line.split("\t") for line in (Path(__file__).parent / "relations.tsv").read_text("utf-8").splitlines()[1:]]
+
+
+def test_the_values_near_a_word_are_looked_up_once_however_long_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[tuple[str, ...]] = []
+    near = contradictions._Index._near
+    monkeypatch.setattr(contradictions._Index, "_near", lambda self, keys, measure: (
+        looked.append((*keys, measure)), near(self, keys, measure))[1])  # fmt: skip
+    lines = [f"The house of row {100 + n} was sold for {5000 + n} crowns." for n in range(150)]
+    wrong = [*lines[:-1], lines[-1].replace("5149", "5003")]
+    assert contradicted(" ".join(lines), " ".join(lines), "en") == []
+    contradicted(" ".join(wrong), " ".join(lines), "en")
+    assert looked
+    assert len(looked) == 2 * len(set(looked))
 
 
 def check_reading(language: str, relation: str, a: str, b: str, text: str) -> None:

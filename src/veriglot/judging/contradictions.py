@@ -299,8 +299,12 @@ class _Index:
     def __init__(self, values: _Values) -> None:
         self._values = values
         self._of_sentence = defaultdict[tuple[str, int], list[_StatedValue]](list)
+        self._amounts = defaultdict[tuple[str, float], set[float]](set)
+        self._nearby = dict[tuple[str, ...], _NearbyValues]()  # the words of a long list are always the same
         for value in values.values:
             self._of_sentence[value.measure, value.sentence].append(value)
+            for amount in value.amounts:
+                self._amounts[value.measure, amount].add(value.amounts[0])
 
     @cached_property
     def _positions(self) -> dict[str, list[int]]:
@@ -309,8 +313,18 @@ class _Index:
             positions[self._values.key(index)].append(index)
         return positions
 
+    def equal(self, value: _StatedValue) -> set[float]:
+        """The amounts of the values that can equal a value of another text."""
+        return set[float]().union(*(self._amounts.get((value.measure, amount), ()) for amount in value.amounts))
+
     def near(self, keys: list[str], measure: str) -> _NearbyValues:
         """The values of a measure near a word, or near any word of a name."""
+        key = (*keys, measure)
+        if key not in self._nearby:
+            self._nearby[key] = self._near(keys, measure)
+        return self._nearby[key]
+
+    def _near(self, keys: list[str], measure: str) -> _NearbyValues:
         amounts, loose, words = set[float](), set[float](), self._values.words
         positions = [index for key in keys for index in self._positions.get(key, ())]
         for index in positions:
@@ -347,7 +361,7 @@ def _misattributed(response: Words, evidence: Words, language: str, question: st
     needed = 1 if len(set(evidence.sentence.tolist())) <= _SHORT_EVIDENCE else 2
     index = _Index(known)
     for value in values.values:
-        amounts = {other.amounts[0] for other in known.values if _equal(value, other)}
+        amounts = index.equal(value)
         if not amounts or count[value.sentence, value.measure] > 1 or asked.intersection(value.amounts):
             continue
         part, clause, sentence = (
@@ -361,16 +375,13 @@ def _misattributed(response: Words, evidence: Words, language: str, question: st
     return result
 
 
-def _equal(value: _StatedValue, other: _StatedValue) -> bool:
-    return value.measure == other.measure and not set(value.amounts).isdisjoint(other.amounts)
-
-
 def _scopes(values: _Values, value: _StatedValue) -> Iterator[Iterator[list[str]]]:
     """The words of a value's part of a sentence, of its clause between semicolons, and of its sentence."""
     start, end = value.span
     whole = np.searchsorted(values.words.sentence, [value.sentence, value.sentence + 1])
     first, last = int(values.words.bounds[whole[0], 0]), int(values.words.bounds[whole[1] - 1, 1])
-    marks = [(part, values.words.text[part]) for part in values.parts if first <= part < last]
+    inside = slice(bisect_left(values.parts, first), bisect_left(values.parts, last))
+    marks = [(part, values.words.text[part]) for part in values.parts[inside]]
     parts = [part for part, mark in marks if mark not in _LABELS]
     stops = [part for part, mark in marks if mark in _STOPS]
     for cuts in (parts, stops, []):

@@ -127,6 +127,17 @@ def test_every_source_is_drawn_from_and_the_loss_is_reported(whole: tuple[Path, 
     assert lines[-1].startswith("wrote ")
 
 
+def test_no_text_of_a_held_out_row_trains(data: list[Path]) -> None:
+    """A passage of a parallel article is also one of the answers in its language, which have groups of their own."""
+    from veriglot.training.reader.data import read_training_data
+
+    material = read_training_data(data, 3)
+    texts = {text for row in material.held_out for text in row.example.passages}
+    assert any(row.example.source.startswith("parallel") for row in material.held_out)
+    rows = [row for source in material.sources.values() for row in source.rows]
+    assert not [row for row in rows if not texts.isdisjoint(row.example.passages)]
+
+
 def test_the_folder_is_whole_and_the_checkpoint_gone(whole: tuple[Path, list[str]]) -> None:
     folder, _ = whole
     assert sorted(contents(folder)) == ["MODEL_CARD.md", "answers.npz", "fusion.json", "network.npz", "weights.json"]

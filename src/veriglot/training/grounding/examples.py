@@ -64,7 +64,7 @@ class Example:
         shares: half-open ranges with the share of annotators who marked them, if known.
         evidence_language: BCP 47 tag of the evidence if it differs from the response's, else None.
         translation: whether the response translates the evidence.
-        answer: half-open range of the right answer to the question in the first passage, if known.
+        answer: half-open range of the right answer to the question in the first passage, if it occurs there once.
     """
 
     kind: str

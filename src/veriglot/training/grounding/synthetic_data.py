@@ -299,7 +299,7 @@ def _answered(
     before, after = _around(answer, rng)
     marks = () if right else (Mark(len(before), len(before) + len(text), "entity"),)
     kind, response = "clean" if right else "wrong", before + text + after
-    start = known.passage.find(known.text)
+    start = known.passage.find(known.text) if known.passage.count(known.text) == 1 else -1
     located = (start, start + len(known.text)) if start >= 0 else None
     return Example(
         kind, source, group, answer.language, response, (known.passage,), answer.question, marks, answer=located
@@ -554,7 +554,8 @@ def answers_across(paragraphs: Sequence[Paragraph], rng: Random) -> Iterator[Exa
                     continue
                 there = paragraph.versions[evidence]
                 known = next((other for other in there if other.question_id == answer.question_id), None)
-                known = known or replace(answer, passage=paragraph.passage(evidence), text="")
+                if known is None:
+                    continue
                 example = _answered(answer, text, known, paragraph.group, "parallel answers", rng, right=right)
                 yield replace(example, evidence_language=evidence if evidence != language else None)
 

@@ -162,7 +162,11 @@ def read_training_data(paths: Sequence[Path], seed: int) -> TrainingData:
     held_out += held_out_written(rng)
     for _ in range(_HELD_OUT_CASES):
         held_out += _case(rng, held_out=True)
-    training = {name: [row for row in rows.get(name, []) if not is_held_out(row)] for name in SHARES}
+    # A passage can be in several sources, which have groups of their own.
+    texts_aside = {text for some in rows.values() for row in some if is_held_out(row) for text in row.example.passages}
+    training = {
+        name: [row for row in rows.get(name, []) if texts_aside.isdisjoint(row.example.passages)] for name in SHARES
+    }
     training["pairs"] += list(_across(training["pairs"], rng))
     sources = {name: Source(name, some) for name, some in training.items() if some}
     return TrainingData(sources, held_out, dict(+labelled.left_out))
@@ -212,7 +216,7 @@ def training_inputs(row: Row, tokeniser: Tokeniser, rng: Random) -> list[Trainin
             weight[:] = 0
         elif len(sequences) > 1 or unsupported:
             unsupported = bool((labels.target * weight > 0.5).any())
-        answer = _answer_tokens(example, sequence.pair, tokeniser)
+        answer = _answer_tokens(example, sequence.pair, tokeniser) if question else None
         items.append(TrainingInput(sequence.pair, labels.target, weight, types, unsupported, answer=answer))
     return items if row.located else items[:1]
 
@@ -275,7 +279,8 @@ class Chunks:
         tokens = {name: self._tokens * self._shares[name] / total for name in self._names}
         units: list[list[TrainingInput]] = []
         for name, draw in self._drawn.items():
-            units += self._twins(rng, tokens[name], draw, slow=_SLOW if first else ())
+            slow = _SLOW if first and "twins" in self._drawn else ()  # else there is no twin loss
+            units += self._twins(rng, tokens[name], draw, slow=slow)
         for name, length in self._lengths.items():
             count = max(1, round(tokens[name] / length))
             rows = self._material.sources[name].drawn(self._seed, number * count)

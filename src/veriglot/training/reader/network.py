@@ -280,7 +280,7 @@ def loss_of(output: ReaderOutput, items: Sequence[TrainingInput]) -> tuple[Tenso
 
 
 _RANK = 16
-_ANSWERS = 0.4  # weight of the loss of the answer's place
+_LOCATED = 0.4  # weight of the loss of the answer's place
 _ALIGNED = 5  # columns that the alignment of response and evidence adds to a token's state
 
 
@@ -300,7 +300,7 @@ class _Adapted(nn.Module):
 
 
 class AnswerNetwork(ReaderNetwork):
-    """The network.
+    """The network that locates answers: its outputs are those of `outputs`, not of `forward`.
 
     Args:
         file: the encoder's weights.
@@ -356,7 +356,7 @@ class AnswerNetwork(ReaderNetwork):
                 of_answers.append(torch.logsumexp(answer, 0) - torch.logsumexp(answer[right], 0))
         losses = {"tokens": torch.stack(of_tokens).sum() / max(sum(sizes), 1.0)}
         if of_answers:
-            losses["answers"] = _ANSWERS * torch.stack(of_answers).mean()
+            losses["answers"] = _LOCATED * torch.stack(of_answers).mean()
         return torch.stack(list(losses.values())).sum(), {name: value.item() for name, value in losses.items()}
 
     def _named(self) -> dict[str, Tensor]:

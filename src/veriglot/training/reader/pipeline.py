@@ -53,8 +53,8 @@ _RATE = 2.5e-4
 _HEADS = 3.0  # factor of the heads' learning rate
 _DECAY = 0.01
 # For the network of `AnswerFinder`: its tokens as a share of the reader's, the highest learning rate, and the share of
-# each source: those with questions, most of them across languages.
-_ANSWERS, _ANSWER_RATE = 0.4, 6e-4
+# each source: those that have questions, many of them across languages.
+_ANSWER_TOKENS, _ANSWER_RATE = 0.4, 6e-4
 _ANSWER_SHARES = {"written": 0.35, "across": 0.4, "answers": 0.25}
 _WARM_UP, _LAST = 0.05, 0.02  # share of the tokens for the warm-up, and final share of the learning rate
 _CHUNK = 400_000  # tokens of a chunk
@@ -107,6 +107,10 @@ def train(
     network = ReaderNetwork(file, torch.device(device))
     if start is not None:
         network.start_from(load_trained(start / FILES[0], file))
+    finder = AnswerNetwork(file, torch.device(device))
+    adapters = start / ANSWERS_FILE if start is not None and (start / ANSWERS_FILE).is_file() else None
+    if adapters is not None:
+        finder.start_from(read_scaled(adapters))
     batch = _BATCH_GPU if on_gpu else _BATCH
     tokeniser = Tokeniser(encoder)
     chunks = Chunks(material, tokeniser, seed=seed, tokens=_CHUNK, batch=batch)
@@ -117,13 +121,11 @@ def train(
     begun_from = None if start is None else file_sha256(start / FILES[0])
     run = repr((seed, million, threads, device, begun_from, rows, SHARES, FIRST_PART))
     fit(network, chunks, tokens=million, threads=threads, checkpoint=checkpoint, run=run, say=say)
-    finder = AnswerNetwork(file, torch.device(device))
-    if start is not None and (start / ANSWERS_FILE).is_file():
-        finder.start_from(read_scaled(start / ANSWERS_FILE))
     of_answers = checkpoint.with_suffix(".answers")
     asked = Chunks(material, tokeniser, seed=seed, tokens=_CHUNK, batch=batch, shares=_ANSWER_SHARES)
-    million = round(_ANSWERS * million)
-    fit(finder, asked, tokens=million, threads=threads, checkpoint=of_answers, run=run, rate=_ANSWER_RATE, say=say)
+    run += repr((_ANSWER_SHARES, _ANSWER_TOKENS, None if adapters is None else file_sha256(adapters)))
+    some = round(_ANSWER_TOKENS * million)
+    fit(finder, asked, tokens=some, threads=threads, checkpoint=of_answers, run=run, rate=_ANSWER_RATE, say=say)
     write_weights(network, finder, material, encoder, out, seed=seed, say=say)
     checkpoint.unlink()
     of_answers.unlink()

@@ -366,13 +366,16 @@ def read_parallel(folders: Sequence[Path]) -> Iterator[Answer]:
 
     Args:
         folders: of the data sets, by their names in `sources.toml`; others are ignored.
+
+    Raises:
+        InputError: a file is not in the published format of its data set.
     """
     for source in _sources().answers.values():
         for question in _read_questions(folders, source) if source.passage_language_in_name else ():
             if question.answers and question.language == question.passage_language:
                 yield Answer(
                     question.language, question.passage, question.question, question.answers[0][0], question.id,
-                    question.title or question.id,
+                    question.title,
                 )  # fmt: skip
 
 

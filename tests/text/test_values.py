@@ -130,6 +130,10 @@ def test_values_are_read_with_their_place_kind_and_amount(
         (("ru", "в 3 часа дня"), ("en", "at 15:00"), [COMPUTED]),
         (("ru", "3 дня"), ("en", "15 days"), [-1]),
         (("it", "alle quindici"), ("zh", "下午三点"), [1]),
+        (("zh", "以三比一获胜"), ("zh", "以2比0获胜"), [-1, 0]),  # a score in numerals
+        (("zh", "以两比零获胜"), ("zh", "以2比0获胜"), [1, 1]),
+        (("ja", "三対一で勝った"), ("ja", "2対0で勝った"), [-1, 0]),
+        (("ja", "二対零で勝った"), ("ja", "2対0で勝った"), [1, 1]),
         (("en", "1.2 thousand"), ("de", "1.200"), [1]),
         (("en", "about 3 million"), ("hi", "29,57,301"), [1]),
         (("en", "2,957,401"), ("en", "2,957,301"), [-1]),
@@ -248,6 +252,8 @@ def test_equal_values_in_other_words_support_each_other(
         ("ko", "네 대답은 옳다. 네 개인정보를 지켜라."),
         ("zh", "他有一点困难，百分之三点五。"),
         ("ja", "一時的に"),
+        ("zh", "他比一般人高，没有比一更小的。"),
+        ("ja", "一対の壺と三対の翼"),
     ],
 )
 def test_words_that_are_also_numbers_are_none(language: str, text: str) -> None:

@@ -138,7 +138,7 @@ def pool(values: Numbers, sentence: Int64s, how: Literal["mean", "max"]) -> Numb
 
 # Raise it when the code below, the tables of `judging.phrases`, `text.values`, `text.support` or the language of a text
 # (`resolve_language`) change.
-JUDGING_VERSION = 17
+JUDGING_VERSION = 18
 # Least confidence of numbers that the evidence lacks: so many of them were wrong in held-out rows (of contradicted
 # words, 0.92).
 _LACKED_NUMBER = 0.86

@@ -299,8 +299,15 @@ def test_without_a_profile_only_raw_is_to_be_had(files: Files, veriglot: Command
 def test_python_gives_the_rates_of_the_command(files: Files, veriglot: Command) -> None:
     predictions, samples = list(read_predictions(files.predictions)), files.rows
     given = [Rate(**rate) for rate in rates(veriglot("estimate", *files.words, "--json"))]
-    assert [rate.rate for rate in estimate(predictions, samples, str(files.profile))] == [rate.rate for rate in given]
-    labelled = estimate(predictions, samples, labels=samples[:60] + samples[160:220])
+    content = json.loads(files.profile.read_bytes())
+    for profile in (str(files.profile), content):
+        assert [rate.rate for rate in estimate(predictions, samples, profile)] == [rate.rate for rate in given]
+    with pytest.raises(InputError, match="missing"):
+        estimate(predictions, samples, {"detector": "x"})
+    chosen = samples[:60] + samples[160:220]
+    labelled = estimate(predictions, samples, labels=chosen)
+    plain = [json.loads(msgspec.json.encode(sample)) for sample in chosen]
+    assert estimate(predictions, samples, labels=plain) == labelled
     assert [(rate.model, rate.estimator) for rate in labelled] == [("bold", "ppi"), ("careful", "ppi")]
     with pytest.raises(UsageError, match="needs an error profile"):
         estimate(predictions, samples)

@@ -26,10 +26,10 @@ __all__ = ["Estimation", "estimate"]
 def estimate(
     predictions: Iterable[Any],
     samples: Iterable[Any],
-    profile: ErrorProfile | str | Path | None = None,
+    profile: ErrorProfile | dict[str, Any] | str | Path | None = None,
     *,
     estimator: str | None = None,
-    labels: Iterable[Sample] = (),
+    labels: Iterable[Any] = (),
     annotator: str | None = None,
     unit: str | None = None,
     confidence: float = 0.95,
@@ -43,8 +43,8 @@ def estimate(
         predictions: of one detector, in any order: from `detect_many`, from a detector, or read from a file.
         samples: the samples of these, each id once, or dictionaries as `detect_many` takes them; `generator.name` or
             `model` names the model. One without a prediction lowers the coverage.
-        profile: from `evaluate(...).profile()`, or the file that `veriglot evaluate -o` wrote; `raw` and `ppi`
-            need none.
+        profile: from `evaluate(...).profile()`, or the file that `veriglot evaluate -o` wrote, or its content;
+            `raw` and `ppi` need none.
         estimator: `label-shift`, `paper`, `raw`, `em` or `ppi`; None for `label-shift`, or for `ppi` if there are
             labels.
         labels: samples with the labels of some of the responses, drawn at random, for `ppi`.
@@ -61,22 +61,19 @@ def estimate(
     Raises:
         UnknownNameError: no such estimator or unit.
         UsageError: the profile is missing, of another detector, or at another threshold or unit; ppi without labels.
-        InputError: a prediction has no sample, or two share an id.
+        InputError: a prediction has no sample, two share an id, or a dictionary does not fit.
     """
     if isinstance(profile, str | Path):
         profile = read_profile(Path(profile))
-    labelled = list(labels)
+    elif isinstance(profile, dict):
+        profile = from_mapping(profile, ErrorProfile)
+    rows, labelled = _samples(samples, evidence=""), list(_samples(labels))
     estimation = Estimation(
         () if estimator is None else (estimator,), profile, unit, bool(labelled),
         confidence=confidence, seed=seed, draws=draws, pooled=pooled,
     )  # fmt: skip
     gold = Gold.of(labelled, unit=estimation.study.unit, annotator=annotator)
     tallying = ResponseCounter(estimation.study.unit, ids=bool(gold))
-    reading = rows_reading({"evidence": ""})
-    rows = (
-        row if isinstance(row, Sample) else read_row(row, id_=str(number), reading=reading)
-        for number, row in enumerate(samples)
-    )
     records = (
         record if isinstance(record := getattr(each, "record", each), Prediction) else from_mapping(record, Prediction)
         for each in predictions
@@ -86,6 +83,12 @@ def estimate(
             raise InputError(f"the prediction {getattr(prediction, 'id', '')!r} belongs to no sample", field="id")
         tallying.add(sample, prediction)
     return [cell_rates([cell], (estimation.study.estimator,))[0].rate for cell in estimation.cells(tallying, gold)]
+
+
+def _samples(rows: Iterable[Any], **columns: str) -> Iterator[Sample]:
+    reading = rows_reading(columns)
+    for number, row in enumerate(rows):
+        yield row if isinstance(row, Sample) else read_row(row, id_=str(number), reading=reading)
 
 
 class Estimation:

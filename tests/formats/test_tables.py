@@ -101,12 +101,43 @@ def test_other_encodings_of_excel_are_recognised(
     assert f"as {encoding}; if letters look wrong, save it as UTF-8" in caplog.text  # though all columns are stated
 
 
-def test_a_line_of_utf_8_in_a_cp1252_file_is_read_as_such(tmp_path: Path) -> None:
-    lines = [("Quelle;answer", "cp1252"), *[("Die Brücke wurde 1897 eröffnet.;Ja, schön.", "cp1252")] * 20]
-    lines.insert(5, ("Der Dom steht in Köln.;In Köln.", "utf-8"))
-    (tmp_path / "a.csv").write_bytes(b"".join(f"{line}\n".encode(encoding) for line, encoding in lines))
-    samples = veriglot.read(tmp_path / "a.csv", columns={"response": "answer", "evidence": "Quelle"})
-    assert Counter(sample.response for sample in samples) == {"Ja, schön.": 20, "In Köln.": 1}
+@pytest.mark.parametrize(
+    ("encoding", "context", "answer", "others"),
+    [
+        ("cp1252", "Die Brücke wurde 1897 eröffnet.", "Ja, schön.", (40, 6)),
+        ("cp1251", "Мост построен в 1897 году.", "Он построен в 1879 году.", (40, 6)),
+        ("cp1253", "Η γέφυρα άνοιξε το 1897", "Άνοιξε το 1879", (40, 6)),
+        ("cp1256", "افتتح الجسر عام 1897", "افتتح عام 1879", (40, 6)),
+        ("cp932", "橋は1897年に開通した。", "開通した。", (40,)),
+    ],
+)  # fmt: skip
+def test_a_line_of_utf_8_in_a_file_of_another_encoding_is_read_as_such(
+    encoding: str, context: str, answer: str, others: tuple[int, ...], tmp_path: Path
+) -> None:
+    """Only in cp1252: elsewhere its letters were replaced by others, without a word."""
+    line = f"{context};{answer}\n"
+    for count in others:
+        lines = [b"Quelle;answer\n", *[line.encode(encoding)] * count, line.encode()]
+        (tmp_path / "a.csv").write_bytes(b"".join(lines))
+        samples = veriglot.read(tmp_path / "a.csv", columns={"response": "answer", "evidence": "Quelle"})
+        assert Counter(sample.response for sample in samples) == {answer: count + 1}
+
+
+def test_a_line_that_is_utf_8_by_chance_is_read_as_its_file(tmp_path: Path) -> None:
+    """ÓŁ in cp1250 are the bytes of a letter of Kurdish in UTF-8."""
+    lines = ["context;answer", *["Książka leży na półce w żółtej szafie.;Na półce, obok łóżka."] * 9, "dom;PÓŁKA"]
+    (tmp_path / "a.csv").write_bytes("\n".join(lines).encode("cp1250"))
+    assert [sample.response for sample in veriglot.read(tmp_path / "a.csv")][-1] == "PÓŁKA"
+
+
+def test_one_line_of_another_encoding_in_a_file_of_utf_8_is_a_bad_row_that_says_what_to_do(tmp_path: Path) -> None:
+    """It said that the file had to be converted, which it is, except for that line."""
+    lines = [b"context;answer\n", *["Мост открыт в 1897.;В 1879.\n".encode()] * 3]
+    lines.insert(2, "Мост открыт в 1897.;В 1879.\n".encode("cp1251"))
+    (tmp_path / "a.csv").write_bytes(b"".join(lines))
+    (failed,) = (row for row in read_rows(tmp_path / "a.csv") if isinstance(row, FailedRow))
+    assert failed.line == 3
+    assert failed.remedy == "Save the file as UTF-8; if only some lines are not, convert these."
 
 
 @pytest.mark.parametrize("cell", ["#NAME?", "#NAZWA?", "#¡REF!", "#DIV/0!", "#Н/Д", "#N/A", "Err:508"])

@@ -145,8 +145,9 @@ def _table_head(name: str, text: str) -> Head:
 
 
 MAX_LINE_BYTES = 32 << 20
-csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))  # also for guesses at the first rows
 """A line longer than this many bytes is reported and skipped."""
+
+csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))  # also for guesses at the first rows
 
 _TOO_LONG = "If that is its right length, save the file as Parquet."
 _SHOWN_OF_TOO_LONG = 4096
@@ -361,7 +362,6 @@ def read_container(kind: str, source: Source) -> Records:
     return {"json": _json, "parquet": _parquet, "arrow": _arrow}[kind](source)
 
 
-# Where bytes come from: a file or standard input, with a look at its beginning that consumes nothing.
 # Sources of bytes: a file or standard input, with a look at the beginning that consumes nothing.
 
 HEAD_BYTES = 1 << 20
@@ -459,7 +459,9 @@ def _other_encoding(data: bytes) -> str:
     """The most probable encoding of bytes that are not UTF-8; empty if none is probable."""
     from veriglot.text.identification import identify
 
-    data = b"".join([line for line in data.splitlines(keepends=True) if not line.isascii()][:200])
+    data = b"".join(
+        [line for line in data.splitlines(keepends=True) if "\ufffd" in line.decode("utf-8", "replace")][:200]
+    )
     words = b"".join(word for word in re.findall(rb"[A-Za-z\x80-\xff]{2,}", data) if not word.isascii())
     if sum(byte > 127 for byte in words) <= len(words) * 2 / 3:  # Latin letters; of "été" two thirds
         fits = {"cp1252": 0.4}
@@ -481,15 +483,17 @@ def _other_encoding(data: bytes) -> str:
 class _Recoded(io.TextIOWrapper):
     """A text stream in another encoding with lines as UTF-8; invalid bytes stay, so that their lines are refused.
 
-    A line of a cp1252 file that is UTF-8 already stays as it is.
+    A line that is UTF-8 already stays as it is.
     """
 
     def readline(self, size: int = -1, /) -> bytes:  # type: ignore[override]
         try:
             text = super().readline(size)
-            if self.encoding == "cp1252":
-                with suppress(UnicodeDecodeError):
-                    text = text.encode("cp1252", "surrogateescape").decode("utf-8")
+            with suppress(UnicodeError):
+                as_utf8 = text.encode(self.encoding, "surrogateescape").decode("utf-8")
+                if max(as_utf8, default="") < "\u0800":  # this may be UTF-8 by chance, as the Polish "STÓŁ" is
+                    as_utf8.encode(self.encoding if self.encoding.startswith("cp125") else "ascii")
+                text = as_utf8
             return text.encode("utf-8", "surrogateescape")
         except UnicodeDecodeError as error:
             raise InputError(f"this is not valid UTF-16: {error.reason}", "Save it as UTF-8.") from error
@@ -587,9 +591,9 @@ class Source:
             return "utf-16"
         text, ascii_ = (len(data.decode(encoding, "ignore")) for encoding in ("utf-8", "ascii"))
         invalid = len(data.decode("utf-8", "surrogateescape")) - text  # bytes
-        other = _other_encoding(data) if invalid else "utf-8"
-        by_chance = 0.05 if other.startswith("cp125") else 0.5  # more is UTF-8 with damaged lines
-        return other if text - ascii_ <= by_chance * invalid else "utf-8"
+        if invalid and text - ascii_ <= 0.5 * invalid:  # otherwise it is UTF-8 with damaged lines
+            return _other_encoding(data)
+        return "utf-8"
 
     @property
     def name(self) -> str:

@@ -724,7 +724,8 @@ def decode_text(data: bytes) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         byte = f"byte {error.start} is 0x{data[error.start]:02x}"
-        raise InputError(f"this is not valid UTF-8: {byte}", "Convert the file to UTF-8 first.") from error
+        remedy = "Save the file as UTF-8; if only some lines are not, convert these."
+        raise InputError(f"this is not valid UTF-8: {byte}", remedy) from error
 
 
 def decode_json(line: bytes | str) -> Any:

@@ -132,7 +132,7 @@ def test_what_cannot_be_joined_is_refused(samples: Path, tmp_path: Path, capsys:
     other = Prediction("left", Status.SCORED, "other@1", 0.5, (Span(0, 6, "entity"),))
     assert "made by 2 detectors: mine@2.0, other@1" in refused([PREDICTIONS[1], other])
     assert "type in the taxonomy 'support'" in refused([PREDICTIONS[1]], "--taxonomy", "support")
-    assert "--predicted-by is of predictions" in call(samples, "--predicted-by", "x", "-o", out)[1]
+    assert "--predicted-by and --taxonomy are of predictions" in call(samples, "--predicted-by", "x", "-o", out)[1]
     long = Prediction("right", Status.SCORED, "mine@2.0", 0.5, (Span(0, 90, "entity"),))
     assert call(samples, "--predictions", predicted(tmp_path, [PREDICTIONS[1], long]), "-o", out)[0] == 3
     assert "marks up to 90" in capsys.readouterr().err

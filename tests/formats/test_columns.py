@@ -453,7 +453,7 @@ def test_labels_that_nobody_can_understand_are_refused_where_they_are_asked_for(
     figures = {(f["level"], f["name"]): f["value"] for f in json.loads(capsys.readouterr().out)["figures"]
                if f["language"] == "pooled"}  # fmt: skip
     assert figures["response", "recall"] == figures["response", "precision"] == 1.0
-    assert figures["unit", "f1"] is None  # nobody said which words
+    assert not any(level == "word" for level, _ in figures), "nobody said which words"
     as_table(path, [{**RAG, "label": "perhaps"}])
     assert main(["evaluate", str(path)]) == 1
     error = capsys.readouterr().err
@@ -498,8 +498,9 @@ def test_a_row_in_python_is_read_as_a_row_of_a_file() -> None:
     assert [(p.title, p.text) for p in read_row({"context": titled, "answer": "x"}).evidence] == [
         ("Bridge", "It was opened. In 1897."), ("Other", "x"),
     ]  # fmt: skip
-    with pytest.raises(InputError, match="a text is expected"):
+    with pytest.raises(InputError, match="a text is expected, but this is list of 2") as error:
         read_row({"context": EVIDENCE, "answer": ["a", "b"]})
+    assert error.value.remedy == "Give the path of the text in it, such as --map response=COLUMN.0.text."
 
 
 @pytest.mark.parametrize(

@@ -140,8 +140,8 @@ def test_what_cannot_be_written_says_so(tmp_path: Path) -> None:
         Writer(tmp_path / "rows.txt")
     with pytest.raises(UsageError, match="'wice' cannot be written") as refused:
         Writer(tmp_path / "rows.jsonl", format="wice")
-    with pytest.raises(UsageError, match="'csv' cannot be written") as unknown:
-        Writer(tmp_path / "rows.csv", format="csv")
+    with pytest.raises(UsageError, match="'tsv' cannot be written") as unknown:
+        Writer(tmp_path / "rows.tsv", format="tsv")
     writable = [name for name in FORMATS.names() if load_format(name).writable]
     assert unknown.value.remedy == refused.value.remedy == f"Choose one of {', '.join(writable)}."
     helps = [parameter.help for parameter in load_verb("convert").params if parameter.name == "to"]

@@ -13,7 +13,7 @@ from sample_strategies import samples
 from veriglot.formats.base import FORMATS, load_format
 from veriglot.formats.reader import guess, read
 from veriglot.formats.writer import features, write
-from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, Unit
+from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit
 
 pytestmark = pytest.mark.slow
 
@@ -88,6 +88,24 @@ def test_halluverse_comes_back(tmp_path: Path) -> None:
     losses = write([sample], tmp_path / "rows.csv", format="halluverse")
     assert (losses.written, losses.lost) == (1, {})
     assert list(read(tmp_path / "rows.csv")) == [sample]
+
+
+def test_csv_is_for_spreadsheets_and_comes_back(tmp_path: Path) -> None:
+    path, bridge = tmp_path / "rows.csv", Evidence("الجسر، عام 1897.")
+    marked = Annotation("gold", Kind.HUMAN, "fava", spans=(Span(0, 4, "entity"),))
+    right = Annotation("gold", Kind.HUMAN, "hat", ratings={"unsupported": 0.0})
+    rows = [
+        Sample("1", "1879", language="ar", question="متى؟", evidence=(bridge,), annotations=(marked,)),
+        Sample("2", 'In 1897,\n"so".', generator=Generator("m"), evidence=(bridge,), annotations=(right,)),
+        Sample("3", "nobody looked", evidence=(bridge, Evidence("b"))),
+    ]
+    losses = write(rows, path)
+    assert path.read_bytes().startswith(b"\xef\xbb\xbfid,question,"), "for Excel"
+    assert '""text"":""1879""' in path.read_text("utf-8"), "people see what is marked"
+    *alike, joined = read(path)
+    assert alike == rows[:2]
+    assert joined.evidence_text == rows[2].evidence_text
+    assert {what: loss.example for what, loss in losses.lost.items()} == {"boundaries between passages": "3"}
 
 
 @given(st.lists(samples(), max_size=3))

@@ -105,9 +105,8 @@ def _samples(options: ConvertOptions, labels: PredictedLabels | None, account: A
 def _predicted_labels(path: str | None, annotator: str | None, taxonomy: str | None) -> PredictedLabels | None:
     """The predictions of a file; None if no file is given."""
     if path is None:
-        for name, given in (("--predicted-by", annotator), ("--taxonomy", taxonomy)):
-            if given is not None:
-                raise UsageError(f"{name} is of predictions.", "Add --predictions FILE.")
+        if annotator or taxonomy:
+            raise UsageError("--predicted-by and --taxonomy are of predictions.", "Add --predictions FILE.")
         return None
     from veriglot.bench.predictions import PredictedLabels, Predictions
 

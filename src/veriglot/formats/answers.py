@@ -15,6 +15,7 @@ from veriglot.formats.base import (
     beside_spans,
     need,
     optional,
+    span_fields,
     spanned_annotation,
     type_in,
 )
@@ -131,9 +132,7 @@ class RagTruth(Format):
                 {
                     "label_type": type_ or "Evident Baseless Info",
                     **label,
-                    "start": span.start,
-                    "end": span.end,
-                    "text": sample.response[span.start : span.end],
+                    **span_fields(sample, span),
                 }
                 for span, type_, label in _labelled_spans(sample, "gold")
             ],

@@ -663,13 +663,19 @@ def cell_text(value: Any, part: str) -> str | None:
     if isinstance(text, int | float) and not isinstance(text, bool):
         return str(int(text)) if text == text // 1 and abs(text) < 1e16 else str(text)  # 7 may be stored as 7.0
     count = f" of {len(value)}" if isinstance(value, list | tuple) else ""
-    raise InputTypeError(f"a text is expected, but this is {type(value).__name__}{count}", field=part)
+    remedy = f"Give the path of the text in it, such as --map {part}=COLUMN.0.text."
+    raise InputTypeError(f"a text is expected, but this is {type(value).__name__}{count}", remedy, field=part)
 
 
 def spanned_annotation(sample: Sample, annotator: str | None = None) -> Annotation | None:
     """The annotation of `annotator`, or else the first, that has spans; None if there is none."""
     spanned = [annotation for annotation in sample.annotations if annotation.spans is not None]
     return next((annotation for annotation in spanned if annotation.annotator == annotator), next(iter(spanned), None))
+
+
+def span_fields(sample: Sample, span: Span) -> dict[str, Any]:
+    """The range of a span and its text, as most formats write them."""
+    return {"start": span.start, "end": span.end, "text": sample.response[span.start : span.end]}
 
 
 def beside_spans(sample: Sample, key: str, spans: Sequence[Span]) -> list[Any] | None:

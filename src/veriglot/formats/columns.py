@@ -21,6 +21,7 @@ import msgspec
 
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.formats.base import (
+    FIELDS,
     FileReport,
     Format,
     Reading,
@@ -32,6 +33,7 @@ from veriglot.formats.base import (
     messages_of,
     plain_value,
     present,
+    span_fields,
 )  # fmt: skip
 from veriglot.formats.containers import Record, Source, failure_in, is_one_object, rows_of_object
 from veriglot.formats.labels import (
@@ -585,7 +587,8 @@ class Columns(Format):
 
     summary = "rows under any names; `--map` states them"
     containers = ("jsonl", "json", "csv", "tsv", "parquet", "arrow")
-    writable = False
+    columns = ("id", "question", "evidence", "response", "language", "model", "spans", "unsupported")
+    fields = FIELDS["columns"]
 
     def sniff(self, head: Head) -> Sniff | None:
         """By column names; surer than the native format if that cannot read the first row."""
@@ -621,6 +624,20 @@ class Columns(Format):
         for part, column in reading.columns.items():
             if column and part not in met:
                 _LOG.info("%s: no row has the column %s (%s)", reading.source.path, column, part)
+
+    def samples(self, data: Any, reading: Reading) -> Iterator[Sample]:
+        """The sample of one row."""
+        yield sample_of(data, reading)
+
+    def labels(self, sample: Sample) -> dict[str, Any]:
+        """The first annotation: its spans as JSON with their text, and its label of the whole response."""
+        labels: dict[str, Any] = {}
+        for annotation in sample.annotations[:1]:
+            labels["unsupported"] = annotation.ratings.get("unsupported")
+            if annotation.spans is not None:
+                spans = [{**span_fields(sample, span), "type": span.type} for span in annotation.spans]
+                labels["spans"] = msgspec.json.encode(spans).decode()
+        return labels
 
 
 def _tell(plan: _Plan, reading: Reading) -> None:

@@ -243,12 +243,8 @@ def read(
         InputError: the first unreadable row, with path, line and field. `read_rows` goes on instead.
         UnknownNameError: no such format.
     """
-    rows = read_rows(
-        path, format=format, strict=strict, report=report, language=language,
-        columns=columns,
-    )  # fmt: skip
     try:
-        for row in rows:
+        for row in read_rows(path, format=format, strict=strict, report=report, language=language, columns=columns):
             if isinstance(row, FailedRow):
                 raise row.as_error()
             yield row
@@ -285,8 +281,7 @@ def read_rows(
         InputError: the path does not exist, or no format is detected.
         UnknownNameError: no such format.
     """
-    report = report if report is not None else Report()
-    seen = seen if seen is not None else SeenIds()
+    report, seen = report or Report(), seen or SeenIds()
     columns = checked(columns or {})
     if columns and format not in {None, "columns"}:
         raise UsageError(f"The format {format!r} has columns of its own.", "Leave out either columns or format.")

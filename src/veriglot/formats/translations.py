@@ -21,6 +21,7 @@ from veriglot.formats.base import (
     language_tag,
     need,
     optional,
+    span_fields,
     spanned_annotation,
 )
 from veriglot.formats.containers import Head, Record, Records, Source
@@ -108,10 +109,7 @@ class Hat(Format):
         if not sample.evidence or sample.language is None or sample.evidence[0].language is None:
             raise InputError("a row of HAT has a source text, and a language of both source and target")
         annotation = spanned_annotation(sample)
-        spans = [
-            {"start": span.start, "end": span.end, "text": sample.response[span.start : span.end]}
-            for span in (annotation and annotation.spans) or ()
-        ]
+        spans = [span_fields(sample, span) for span in (annotation and annotation.spans) or ()]
         return {
             "annotatorID": annotation and annotation.annotator,
             "errors": annotation and ([{"category": _TYPE, "spans": spans}] if spans else []),
@@ -157,13 +155,7 @@ class Xcomet(Format):
         return {
             "score": annotation.ratings.get("score") if annotation else None,
             "error_spans": [
-                {
-                    "text": sample.response[span.start : span.end],
-                    "confidence": span.confidence,
-                    "severity": severity,
-                    "start": span.start,
-                    "end": span.end,
-                }
+                {**span_fields(sample, span), "confidence": span.confidence, "severity": severity}
                 for span, severity in zip(spans, severities, strict=True)
             ],
         }

@@ -69,9 +69,9 @@ class _JsonSink(_Sink):
 class _CsvSink(_Sink):
     """CSV or TSV with a header; values are quoted where they have to be."""
 
-    def __init__(self, path: Path | None, columns: Sequence[str], delimiter: str) -> None:
+    def __init__(self, path: Path | None, columns: Sequence[str], delimiter: str, encoding: str) -> None:
         super().__init__(path)
-        self._text = io.TextIOWrapper(self._stream, "utf-8", newline="", write_through=True)
+        self._text = io.TextIOWrapper(self._stream, encoding, newline="", write_through=True)
         self._rows = csv.DictWriter(self._text, columns, delimiter=delimiter)
         self._rows.writeheader()
 
@@ -131,11 +131,9 @@ def predictions_as_parquet(predictions: Sequence[Prediction]) -> bytes:
         MissingExtraError: pyarrow is not installed.
         InputError: Parquet cannot represent a value, such as a number beyond 64 bits.
     """
-    schema, buffer = _arrow_schema(Prediction), io.BytesIO()
-    with parquet_module().ParquetWriter(buffer, schema, compression="zstd") as writer:
-        for start in range(0, len(predictions), _ROW_GROUP):
-            rows = [msgspec.to_builtins(prediction) for prediction in predictions[start : start + _ROW_GROUP]]
-            writer.write_table(_arrow_table(rows, schema))
+    parquet, buffer = parquet_module(), io.BytesIO()
+    table = _arrow_table(msgspec.to_builtins(predictions), _arrow_schema(Prediction))
+    parquet.write_table(table, buffer, compression="zstd", row_group_size=_ROW_GROUP)
     return buffer.getvalue()
 
 
@@ -251,21 +249,8 @@ def _order(annotations: tuple[Annotation, ...]) -> tuple[Any, ...] | None:
 # Writing: samples in any writable format, predictions in the native ones, and a report of losses.
 
 
-_BY_SUFFIX = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
+_BY_SUFFIX = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet", ".csv": "columns"}
 _NATIVE = ("jsonl", "parquet")
-
-
-def _format_for(path: str | Path) -> str:
-    """The format for a file's suffix: `jsonl` or `parquet`; `jsonl` for standard output."""
-    if str(path) == "-":
-        return "jsonl"
-    name = _BY_SUFFIX.get(Path(path).suffix.lower())
-    if name is None:
-        raise UsageError(
-            f"The name {Path(path).name!r} does not say which format to write.",
-            "Name it (format=, --to), or end the name in .jsonl or .parquet. `veriglot detect` writes .csv.",
-        )
-    return name
 
 
 def write(
@@ -305,19 +290,24 @@ class Writer:
     """
 
     def __init__(self, path: str | Path, *, format: str | None = None, kind: str = "samples") -> None:  # noqa: A002
-        name = format or _format_for(path)
+        target = None if str(path) == "-" else Path(path)
+        name = format or (_BY_SUFFIX.get(target.suffix.lower()) if target else "jsonl")
+        if name is None:
+            raise UsageError(
+                f"The name {str(path)!r} does not say which format to write.",
+                "Name it (format=, --to), or end the name in .jsonl, .parquet or .csv.",
+            )
         if name not in FORMATS or not load_format(name).writable:
             writable = ", ".join(each for each in FORMATS.names() if load_format(each).writable)
             raise UsageError(f"The format {name!r} cannot be written.", f"Choose one of {writable}.")
         self._name, self._format = name, load_format(name)
         if kind == "predictions" and name not in _NATIVE:
             raise UsageError(f"Predictions are written as {' or '.join(_NATIVE)}, not {name}.")
-        container = self._format.containers[0]
-        target = None if str(path) == "-" else Path(path)
-        self._table = container in {"csv", "tsv"}
+        container, columns = self._format.containers[0], self._format.columns
         self._sink: _Sink
-        if self._table:
-            self._sink = _CsvSink(target, self._format.columns, "\t" if container == "tsv" else ",")
+        if columns:
+            encoding = "utf-8-sig" if name == "columns" else "utf-8"  # Excel needs the byte order mark
+            self._sink = _CsvSink(target, columns, "\t" if container == "tsv" else ",", encoding)
         elif container == "parquet":
             self._sink = _ParquetSink(target, Prediction if kind == "predictions" else Sample)
         else:
@@ -357,10 +347,10 @@ class Writer:
             row = self._format.record(sample)
             as_read = (
                 {key: str(value) for key, value in row.items()}
-                if self._table
+                if self._format.columns
                 else msgspec.json.decode(msgspec.json.encode(row))
             )
-            self._back.line = self.losses.written + (2 if self._table else 1)
+            self._back.line = self.losses.written + (2 if self._format.columns else 1)
             back = next(iter(self._format.samples(as_read, self._back)), None)
         except (ValueError, InputError) as error:
             self.losses.note(sample.id, f"row: {error.detail if isinstance(error, InputError) else error}")

@@ -74,10 +74,7 @@ def estimate(
     )  # fmt: skip
     gold = Gold.of(labelled, unit=estimation.study.unit, annotator=annotator)
     tallying = ResponseCounter(estimation.study.unit, ids=bool(gold))
-    records = (
-        record if isinstance(record := getattr(each, "record", each), Prediction) else from_mapping(record, Prediction)
-        for each in predictions
-    )
+    records = (from_mapping(getattr(each, "record", each), Prediction) for each in predictions)
     for sample, prediction in joined(rows, estimation.record_detectors(records)):
         if sample is None:
             raise InputError(f"the prediction {getattr(prediction, 'id', '')!r} belongs to no sample", field="id")

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     Command = Callable[..., Outcome]
 
-needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray: pip install '.[ray]'")
+needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray: pip install 'veriglot[ray]'")
 DETECTORS = Path(made_rows.__file__).parent
 EXAMPLES = DETECTORS.parents[1] / "examples" / "samples.jsonl"
 RAY = ("--engine", "ray", "--processes", 2)

@@ -34,7 +34,7 @@ def test_a_page_of_standard_input(veriglot: Callable[..., Outcome], tmp_path: Pa
 
 
 def test_a_table_for_spreadsheets(veriglot: Callable[..., Outcome], tmp_path: Path) -> None:
-    row = {"context": "alte Mühle", "answer": "=neue, alte Mühle leer"}
+    row = {"context": "alte Mühle", "answer": "=neue, alte Mühle leer", "tenant": "x", "score": 0.7}
     whole = [{"item_id": "a", **row}, {"item_id": "b", **row, "answer": "Mühle"}]
     lines = [json.dumps(whole[0]).encode(), b'{"id": "cut o', json.dumps(whole[1]).encode()]
     (tmp_path / "in.jsonl").write_bytes(b"\n".join(lines))
@@ -42,10 +42,11 @@ def test_a_table_for_spreadsheets(veriglot: Callable[..., Outcome], tmp_path: Pa
     for name, source in (("a.csv", tmp_path / "in.jsonl"), ("b.csv", "-")):
         assert veriglot("detect", source, *words, tmp_path / name, stdin=b"\n".join(lines)).code == 3
         text = (tmp_path / name).read_bytes().decode("utf-8")
-        assert text.startswith("\ufeffid,verdict,score,marked,response,reason\n")
+        assert text.startswith("\ufeffid,verdict,score,marked,reason,response,question,evidence,tenant\n")
         first, failed, last = csv.DictReader(io.StringIO(text[1:]))
         assert (first["id"], first["verdict"], first["marked"]) == ("a", "unsupported", "neue | leer")
         assert first["response"] == "'=neue, alte Mühle leer", "no formula"
+        assert (first["evidence"], first["tenant"], failed["tenant"]) == ("alte Mühle", "x", "")
         assert (failed["id"], failed["verdict"], failed["score"]) == ("row 2", "not_checked", "")
         assert "JSON" in failed["reason"]
         assert (last["verdict"], last["marked"], last["reason"]) == ("supported", "", "")

@@ -115,7 +115,7 @@ def test_a_pair_has_a_verdict_too(veriglot: Command) -> None:
     unchecked = ("--evidence-text", "", "--response-text", RIGHT)
     outcome = veriglot("detect", *unchecked, "--fail-on", "unsupported")
     assert outcome.code == 4
-    assert "--fail-on unsupported: nothing was checked" in outcome.err
+    assert "over the limit: nothing was checked." in outcome.err
     assert veriglot("detect", *unchecked, "--fail-on", "not-checked").code == 4
 
 

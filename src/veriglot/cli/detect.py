@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Literal
@@ -143,9 +144,8 @@ def detect(options: DetectOptions) -> int:
         raise UsageError("--output and --to exclude each other.")
     for name in set(options.limits) - _LIMITS.keys():
         raise UnknownNameError("verdict to fail on", name, _LIMITS)
-    assert options.limit is None or options.limit >= 0  # fail before the work
-    _check_ray(options)
-    _check_shard(options)
+    _ = options.limit  # fail before the work
+    _check_division(options)
     account = Account(quiet=options.quiet, live=to_stdout and STDIN in options.inputs)
     if options.is_pair:
         return _pair(options, account)
@@ -170,27 +170,21 @@ def detect(options: DetectOptions) -> int:
     return _verdict(options, account.tally) or code
 
 
-def _check_shard(options: DetectOptions) -> None:
-    """Reject --shard if its output could not be merged."""
-    if options.shard is None:
+def _check_division(options: DetectOptions) -> None:
+    """Reject --shard if its output could not be merged, and --engine ray without a folder of parts as output."""
+    on_ray = options.engine == "ray"
+    if options.shard is None and not on_ray:
         return
     assert options.part  # fail before the work
     if options.is_pair or STDIN in options.inputs:
-        raise UsageError(f"{SHARD} goes with files: every part reads the whole input.", "Name files or folders.")
-    if options.file is None or kind_of(options.file, _KINDS) in _VIEWS:
-        raise UsageError(f"{SHARD} makes one .jsonl or .parquet file.", "Name it with -o, another for each part.")
-
-
-def _check_ray(options: DetectOptions) -> None:
-    """Reject --engine ray without a folder of parts as output."""
-    if options.engine != "ray":
-        return
-    if options.is_pair or STDIN in options.inputs:
-        raise UsageError(f"{_ON_RAY} goes with files, which a rerun can read again.", "Name files or folders.")
-    if options.shard is not None:
+        name = _ON_RAY if on_ray else SHARD
+        raise UsageError(f"{name} goes with files, which can be read again.", "Name files or folders.")
+    if on_ray and options.shard is not None:
         raise UsageError(f"{_ON_RAY} and {SHARD} exclude each other.", f"Leave out {SHARD}.")
-    if options.folder is None:
+    if on_ray and options.folder is None:
         raise UsageError(f"{_ON_RAY} makes a folder of Parquet parts.", "Name it with -o; its name ends in /.")
+    if not on_ray and (options.file is None or kind_of(options.file, _KINDS) in _VIEWS):
+        raise UsageError(f"{SHARD} makes one .jsonl or .parquet file.", "Name it with -o, another for each part.")
 
 
 _ON_RAY = "--engine ray"
@@ -206,11 +200,9 @@ def _verdict(options: DetectOptions, tally: Tally) -> int:
     checked, marked = tally.statuses["scored"], tally.marked
     counts = {"unsupported": marked, "not-checked": tally.rows - checked}
     messages = [f"--fail-on {name}: {counts[name]:,} {_LIMITS[name]}" for name in options.limits if counts[name]]
-    if "unsupported" in options.limits and not checked:
-        messages.append("--fail-on unsupported: nothing was checked")
     limit = options.limit
-    if limit is not None and not checked:
-        messages.append(f"--max-rate {options.max_rate}: nothing was checked, so the share is not known")
+    if not checked:
+        messages.append("nothing was checked")
     elif limit is not None and marked / checked > limit:
         messages.append(
             f"--max-rate {options.max_rate}: {marked:,} of {checked:,} checked are marked, {marked / checked:.1%}"
@@ -262,19 +254,16 @@ def _write(kind: str, pairs: Iterable[tuple[Any, Prediction]], target: Path, tit
     if kind == "html":
         write_html(pairs, target, title=title)
     elif kind == "csv":
-        heads = ("id", "verdict", "score", "marked", "response", "reason")
-        rows = [
-            (
-                each.id,
-                each.verdict,
-                each.score,
-                " | ".join(sample.response[span.start : span.end] for span in each.spans or ()),
-                sample.response,
-                each.reason,
-            )
-            for sample, each in pairs
-        ]
-        write_whole(target, Table("", heads, rows).to_csv().encode("utf-8-sig"))  # Excel needs the byte order mark
+        rows = []
+        for sample, each in pairs:
+            marked = " | ".join(sample.response[span.start : span.end] for span in each.spans or ())
+            row = {"id": each.id, "verdict": each.verdict, "score": each.score, "marked": marked}
+            row |= {"reason": each.reason, "response": sample.response}
+            row |= {"question": sample.question, "evidence": sample.evidence_text}
+            rows.append(row | sample.meta | row)  # the user's own columns follow, and replace none
+        columns = list(dict.fromkeys(chain.from_iterable(rows))) or ["id"]
+        table = Table("", columns, [[row.get(column) for column in columns] for row in rows])
+        write_whole(target, table.to_csv().encode("utf-8-sig"))  # Excel needs the byte order mark
     else:
         with Writer(target, format=kind, kind="predictions") as writer:
             for _, prediction in pairs:

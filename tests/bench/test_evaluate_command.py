@@ -109,8 +109,10 @@ def test_tables_without_a_figure_are_left_out(evaluate: Command, tmp_path: Path)
     path = tmp_path / "whole.csv"
     path.write_text("response,evidence,unsupported\nIt rains.,It rains.,0\nIt snows.,It rains.,1\n", "utf-8")
     shown = evaluate(path, *DETECTOR, "--full", "--resamples", 0).out
-    assert shown.count("\nlanguage ") == 1
-    assert shown.count("labelled as a whole: only figures of responses include them (--unit response)\n") == 1
+    assert shown.count("\nlanguage ") == 3  # responses, units, confidences
+    assert "labelled as a whole" not in shown, "responses are what is counted"
+    words = evaluate(path, *DETECTOR, "--full", "--resamples", 0, "--unit", "word").out
+    assert words.count("labelled as a whole: only figures of responses include them (--unit response)\n") == 1
 
 
 def test_one_language_is_shown_once(evaluate: Command, data: Path) -> None:
@@ -203,10 +205,10 @@ def test_profile_is_written(evaluate: Command, data: Path, tmp_path: Path) -> No
     assert profile["signature"] == json.loads(outcome.out)["signature"]
 
 
-def test_labels_of_whole_responses_make_no_profile(evaluate: Command, tmp_path: Path) -> None:
+def test_labels_of_whole_responses_make_no_profile_of_words(evaluate: Command, tmp_path: Path) -> None:
     data, profile = tmp_path / "whole.csv", tmp_path / "profile.json"
     data.write_text("context,answer,unsupported\nIt rains in Rome.,It rains.,0\nIt rains.,It snows.,1\n", "utf-8")
-    outcome = evaluate(data, *DETECTOR, "-o", profile)
+    outcome = evaluate(data, *DETECTOR, "-o", profile, "--unit", "word")
     assert (outcome.code, profile.exists()) == (2, False)
     assert "2 samples are labelled as a whole" in outcome.out, "the figures of responses are shown"
     assert "no response with labelled spans was scored.\n  Labels of whole responses give the figures of" in outcome.err
@@ -224,10 +226,19 @@ def test_labels_of_whole_responses_make_the_profile_of_responses_that_marks_make
         answers = zip(("It rains.", "It snows.", "It hails."), labels, strict=True)
         rows = "".join(f"It rains in Rome.,{answer},{label}\n" for answer, label in answers)
         data.write_text(f"context,answer,{column}\n{rows}", "utf-8")
-        assert evaluate(data, *DETECTOR, "--unit", "response", "-o", profile).code == 0
+        unit = () if column == "unsupported" else ("--unit", "response")  # the default, if there are no marks
+        assert evaluate(data, *DETECTOR, *unit, "-o", profile).code == 0
+        assert json.loads(profile.read_bytes())["unit"] == "response"
         wanted.append(json.loads(profile.read_bytes())["pooled"])
     assert wanted[0] == wanted[1]
     assert wanted[0]["confidences"]
+
+
+def test_marks_of_one_row_make_words_the_unit(evaluate: Command, tmp_path: Path) -> None:
+    data, profile = tmp_path / "mixed.csv", tmp_path / "profile.json"
+    data.write_text("context,answer,unsupported,spans\nIt rains.,It rains.,0,\nIt rains.,It snows.,,snows\n", "utf-8")
+    assert evaluate(data, *DETECTOR, "-o", profile).code == 0
+    assert json.loads(profile.read_bytes())["unit"] == "word"
 
 
 def test_a_label_of_the_whole_response_beside_anothers_marks_is_used_or_told(evaluate: Command, tmp_path: Path) -> None:

@@ -451,7 +451,7 @@ class Evaluator:
                 f"labels by a model, not by people: {', '.join(sorted(self._models))}; figures say how far the"
                 " detector agrees with it, not how often it is right"
             )
-        if self._whole:
+        if self._whole and self.settings.unit != "response":
             notes.append(
                 f"{self._whole} samples are labelled as a whole: only figures of responses include them (--unit"
                 " response)"

@@ -46,7 +46,7 @@ class EvaluateOptions(Options):
     calibrate: str | None = None
     curve: Literal["platt", "isotonic"] = "platt"
     predictions: tuple[str, ...] = ()
-    unit: str = "word"
+    unit: str | None = None
     threshold: float | None = None
     annotator: str | None = None
     drop_flags: tuple[str, ...] = ()
@@ -173,13 +173,13 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
     from veriglot.pipeline.ray_engine import open_engine
 
     inputs = find_inputs(options.data, format_name=options.format_, skipped=account.warn, columns=options.columns)
-    samples = _labelled(options, _samples(options, inputs, account))
+    unit, samples = _labelled(options, _samples(options, inputs, account))
     flags = FlagFilter(options.drop_flags, options.annotator)
     with ExitStack() as stack:
         pairs: Iterable[tuple[Any, Prediction | None]]
         if options.predictions:
             given = Predictions.read(*options.predictions)
-            settings = _settings_of(options, given)
+            settings = _settings_of(options, given, unit)
             spans_alone = sum(bool(each.spans) and each.words is None for each in given.by_id.values())
             joined = ((sample, given.take(sample.id)) for sample in samples)
             pairs = (pair for pair in joined if flags.admits(pair[0]))
@@ -192,12 +192,12 @@ def _measured(options: EvaluateOptions, account: Account, confidences: Rows | No
                 settings=options.set_,
                 calibration=options.calibration,
             )
-            jobs = jobs_for(inputs, options.processes)
-            gpu = options.engine == "ray" and uses_gpu(options.detector)
+            jobs, gpu = jobs_for(inputs, options.processes), options.engine == "ray" and uses_gpu(options.detector)
             engine = stack.enter_context(open_engine(options.engine, recipe, jobs=jobs, gpu=gpu, say=account.warn))
             description = engine.description
             settings = _settings(
                 options,
+                unit=unit,
                 detector=description.name,
                 detector_signature=description.signature,
                 detector_taxonomy=description.taxonomy,
@@ -233,7 +233,6 @@ def _settings(options: EvaluateOptions, **fields: Any) -> EvaluationSettings:
     from veriglot.bench.evaluation import Settings
 
     return Settings(
-        unit=options.unit,
         annotator=options.annotator,
         taxonomy=options.taxonomy,
         drop_flags=options.drop_flags,
@@ -259,11 +258,11 @@ def _samples(options: EvaluateOptions, inputs: Sequence[Input], account: Account
     return iter(joined(samples, lambda: next(reversed(account.report.files)))) if joining else samples
 
 
-_LOOKED_AT = 100_000  # maximum samples to search for labels; later the figures show what is missing
+_LOOKED_AT = 10_000  # maximum samples to search for labels; later the figures show what is missing
 
 
-def _labelled(options: EvaluateOptions, samples: Iterator[Sample]) -> Iterator[Sample]:
-    """The samples; if none has the needed labels, this is reported before any is judged."""
+def _labelled(options: EvaluateOptions, samples: Iterator[Sample]) -> tuple[str, Iterator[Sample]]:
+    """The unit to count and the samples; if none has the needed labels, this is reported before any is judged."""
     from veriglot.metrics.reference import reference, require_annotator, response_label
 
     start = []
@@ -271,23 +270,23 @@ def _labelled(options: EvaluateOptions, samples: Iterator[Sample]) -> Iterator[S
     for sample in islice(samples, _LOOKED_AT):
         start.append(sample)
         rated |= response_label(sample, options.annotator) is not None
-        if reference(sample, options.annotator) is not None or (rated and not options.calibrate):
-            return chain(start, samples)
-    if rated:
+        if reference(sample, options.annotator) is not None:
+            return options.unit or "word", chain(start, samples)
+    if rated and options.calibrate:
         raise UsageError(
             "--calibrate needs marked words, but the labels are of whole responses.",
             "Mark the unsupported parts of at least 10 texts, in a column of their own (--map spans=COLUMN).",
         )
     require_annotator(options.annotator, {each.annotator for sample in start for each in sample.annotations})
-    if len(start) < _LOOKED_AT:
+    if not rated and len(start) < _LOOKED_AT:
         unused = sorted({key for sample in start for key in sample.meta})
         remedy = "Say where they are: --map label=COLUMN, or --map spans=COLUMN ([[0, 4], [9, 12]]) for marked parts."
         remedy += f" Not used: {', '.join(unused) or 'no column'}."
         raise InputError("no sample has labels", remedy, path=", ".join(options.data))
-    return chain(start, samples)
+    return options.unit or ("response" if rated else "word"), chain(start, samples)
 
 
-def _settings_of(options: EvaluateOptions, given: Predictions) -> EvaluationSettings:
+def _settings_of(options: EvaluateOptions, given: Predictions, unit: str) -> EvaluationSettings:
     """How the predictions of a file were made, as far as known."""
     threshold = given.threshold if options.threshold is None else options.threshold
     predictions = given.by_id.values()
@@ -304,6 +303,7 @@ def _settings_of(options: EvaluateOptions, given: Predictions) -> EvaluationSett
     signatures = {prediction.signature for prediction in predictions}
     return _settings(
         options,
+        unit=unit,
         detector="+".join(given.detectors),
         detector_signature=signatures.pop() if len(signatures) == 1 else None,
         detector_types=given.types,
@@ -407,6 +407,7 @@ def _show_summary(evaluation: Evaluation) -> None:
     from veriglot.metrics.estimate import MEAN, POOLED
 
     console = open_console()
+    wide = console.width >= _WIDE
     by_key = {(figure.level, figure.name, figure.language): figure for figure in evaluation.figures}
     unit, about = evaluation.counts.unit.partition(":")[0], evaluation.stored.about
     rows = []
@@ -415,13 +416,13 @@ def _show_summary(evaluation: Evaluation) -> None:
         labelled = sum(row.labelled for of, row in evaluation.coverage.items() if tag in (of, POOLED))
         counted = f"{first.n_responses:,}" + (f" of {labelled:,}" if labelled > first.n_responses else "")
         wrong = round((first.prevalence or 0.0) * first.n_responses)
-        cells = [_cell(by_key[level, name, tag], beside=console.width >= _WIDE) for _, level, name in _SUMMARY]
+        cells = [_cell(by_key[level, name, tag], beside=wide) for _, level, name in _SUMMARY]
         if tag != MEAN:
             rows.append((tag, counted, f"{wrong:,}", *cells))
     title = f"{about['detector']}, threshold {about['threshold']}, labels of {about['annotator']}"
     heads = ("language", "n", "wrong", *(head.format("token" if unit == "hf" else unit) for head, _, _ in _SUMMARY))
     Table(title, heads, rows, totals=1 if len(rows) > 1 else 0, lead=3).print(console)
-    beside = _INTERVALS.replace("Under", "Beside") if console.width >= _WIDE else _INTERVALS
+    beside = _INTERVALS.replace("Under", "Beside") if wide else _INTERVALS
     print(_SUMMARY_LEGEND + (beside if any(figure.low is not None for figure in evaluation.figures) else ""))
     for note in evaluation.notes:
         print(f"Note: {note}")

@@ -7,6 +7,7 @@ import inspect
 import io
 import re
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,16 +56,18 @@ def options_of(text: str) -> list[str]:
 
 
 def shared_options(pages: Sequence[str]) -> dict[str, str]:
-    """What at least four commands say of an option in the same words, if it is long: rows of a table."""
+    """What four commands, or most of two or three, say of an option in the same words, if it is long: table rows."""
     worded: dict[str, list[str]] = {}
+    uses = Counter[str]()
     for option in (option for page in pages for option in options_of(page)):
-        name, meaning = re.split(r"\s{2,}", option.strip(), maxsplit=1)
+        name, meaning = re.split(r"\s{2,}", option.strip().replace("|", r"\|"), maxsplit=1)
         row = f"| `{name}` | {' '.join(meaning.split())} |"
         worded.setdefault("".join(option.split()), []).append(row)
+        uses[name] += 1
     return {
         key: min(rows, key=len)  # in the others a word may be broken at its hyphen
         for key, rows in sorted(worded.items())
-        if len(rows) > 3 and len(rows[0].split()) > 10
+        if len(rows) > min(3, max(1, uses[rows[0].split("`")[1]] // 2)) and len(rows[0].split()) > 10
     }
 
 
@@ -73,8 +76,8 @@ def cli_page() -> str:
     pages = {" ".join(["veriglot", *words]): help_page(words) for words in commands()}
     shared = shared_options(list(pages.values()))
     head = (
-        "The help of every command, as `veriglot COMMAND --help` (or `-h`) prints it. Options that many commands share "
-        "are\nexplained once, and the commands of a group below it.\n\n"
+        "The help of every command, as `veriglot COMMAND --help` (or `-h`) prints it. Options that several commands "
+        "share are\nexplained once, and the commands of a group below it.\n\n"
         "## Shared options\n\n| option | meaning |\n|---|---|\n"
     )
     parts = [NOTE, f"# The command line\n\n{head}" + "\n".join(shared.values()) + "\n"]

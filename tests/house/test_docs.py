@@ -87,6 +87,15 @@ def test_every_area_stands_on_the_architecture_page() -> None:
     assert not [area for area in areas if f"`{area}/" not in text]
 
 
+def test_extras_are_installed_in_the_same_words_everywhere() -> None:
+    """`.[reader]` works in a checkout alone; `veriglot[reader]` adds to what is installed, from any folder."""
+    texts = [*PAGES, *(ROOT / "src").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+    found = [line for path in texts for line in re.findall(r"pip install [^\n]*\w\[[^\n]*", path.read_text("utf-8"))]
+    found += [line for path in PAGES for line in re.findall(r"pip install [^\n]*\.\[.*", path.read_text("utf-8"))]
+    assert len(found) > 20
+    assert not [line for line in found if not re.search(r"(?<!\S)'veriglot\[[^']+\]'", line)]
+
+
 SAME_RUN = re.compile(r" (?:--max-rate \S+|--fail-on \S+|--dry-run|#.*)")  # what changes no row of an output
 
 

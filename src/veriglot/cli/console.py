@@ -183,14 +183,14 @@ class Account:
         self.warn(f"{rows:,} {'row' if rows == 1 else 'rows'}: {'; '.join(self._parts()) or 'nothing to do'}.")
         counted = Counter[str]()
         for (language, verdict), count in self.tally.verdicts.items():
-            counted[language] += count * (verdict != "not_checked")
+            if verdict != "not_checked":
+                counted[language] += count
         unknown = Counter({language: count for language, count in counted.items() if not find_language(language)})
-        if unknown := +unknown:
+        if unknown:
             self.warn(f"rows that state an unknown language: {unknown.total():,} ({listed(unknown)}).")
         shares = [
             f"{language} {self.tally.verdicts[language, 'unsupported']:,} of {count:,}"
             for language, count in counted.most_common()
-            if count
         ]
         if len(shares) > 1:
             self.warn(f"marked of checked, by language: {shortened(shares, _LANGUAGES_SHOWN)}.")
@@ -234,7 +234,6 @@ class Account:
         repaired = [(file, notes) for file, notes in noted if notes]
         for file, notes in repaired[:_FILES_SHOWN]:
             self.warn(f"{file.path} was read as {file.format} with {listed(notes)}.")
-        rest = repaired[_FILES_SHOWN:]
-        if rest:
+        if rest := repaired[_FILES_SHOWN:]:
             together = sum((notes for _, notes in rest), Counter[str]())
             self.warn(f"Further files read: {len(rest)}, with {listed(together)}.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from veriglot.cli.command import command
 from veriglot.cli.console import print_json, say
+from veriglot.datasets.generation import ranked
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 from veriglot.pipeline.progress import ProgressReporter
 from veriglot.plugins import read_settings
@@ -218,7 +219,7 @@ def _show(account: Account) -> None:
 
 def _languages(counts: dict[str, int], shown: int = 10) -> str:
     """The most frequent languages with their counts, the most frequent first."""
-    order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    order = list(ranked(counts).items())
     rest = sum(count for _, count in order[shown:])
     shares = [f"{language} {count:,}" for language, count in order[:shown]]
     return ", ".join([*shares, f"others {rest:,}"] if rest else shares)

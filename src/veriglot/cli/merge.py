@@ -37,8 +37,9 @@ def merge(shards: list[str], *, output: str, overwrite: bool = False, quiet: boo
     paths = [path for path in map(Path, shards) if not path.name.endswith(".failed.jsonl")]  # of parts/*.jsonl
     require_files(str(path) for path in paths if not path.is_dir())
     account = Account(quiet=quiet)
-    finish = _write_parquet if parquet else None
-    account.take(merge_shards(paths, target, lines=_lines, finish=finish, overwrite=overwrite), [])
+    account.take(
+        merge_shards(paths, target, lines=_lines, finish=_write_parquet if parquet else None, overwrite=overwrite), []
+    )
     return account.close()
 
 

@@ -42,7 +42,7 @@ def test_a_table_for_spreadsheets(veriglot: Callable[..., Outcome], tmp_path: Pa
     for name, source in (("a.csv", tmp_path / "in.jsonl"), ("b.csv", "-")):
         assert veriglot("detect", source, *words, tmp_path / name, stdin=b"\n".join(lines)).code == 3
         text = (tmp_path / name).read_bytes().decode("utf-8")
-        assert text.startswith("\ufeffid,verdict,score,marked,reason,response,question,evidence,tenant\n")
+        assert text.startswith("\ufeffid,verdict,score,marked,reason,response,evidence,tenant\n")
         first, failed, last = csv.DictReader(io.StringIO(text[1:]))
         assert (first["id"], first["verdict"], first["marked"]) == ("a", "unsupported", "neue | leer")
         assert first["response"] == "'=neue, alte Mühle leer", "no formula"

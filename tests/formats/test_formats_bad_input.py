@@ -508,3 +508,14 @@ def test_a_cell_that_stands_for_nothing_is_no_evidence(tmp_path: Path, cell: str
     (row,) = rows(tmp_path / "a.jsonl", data)
     assert isinstance(row, Sample)
     assert row.evidence == ()
+
+
+def test_a_row_of_known_columns_may_lack_the_evidence(tmp_path: Path) -> None:
+    """A retrieval that returned nothing; the row was refused."""
+    whole = {"context": "It was opened in 1897.", "answer": "It was opened in 1879."}
+    given = [whole, {"answer": "1879."}, {"answer": "1879.", "pages": "It was opened in 1897."}, whole]
+    first, without, unknown, last = rows(tmp_path / "a.jsonl", "\n".join(map(json.dumps, given)).encode())
+    assert isinstance(without, Sample)
+    assert without.evidence == ()
+    assert isinstance(unknown, FailedRow), "a new column may be the evidence"
+    assert [row.evidence[0].text for row in (first, last) if isinstance(row, Sample)] == [whole["context"]] * 2

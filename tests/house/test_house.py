@@ -29,9 +29,9 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 ALLOWED = {  # what House closes at, and what Judge, Door, Method, Studio, Figures and Scale may add
     "files": 272,  # the aim is 350
     "lines": 93_160,  # 80,000, and 3,000 an issue
-    # 520,000, and up to 19,500 an issue, what 3,000 lines hold at House's own bounds; and 5,400: the last 2,300 train
+    # 520,000, and up to 19,500 an issue, what 3,000 lines hold at House's own bounds; and 5,450: the last 2,350 train
     # `answers.npz`, which no command could make since `semantic` went, and write tables with the user's own columns.
-    "tokens": 642_400,
+    "tokens": 642_450,
     "exported names": 1_325,  # 1,200, and less than 45 an issue, what 3,000 lines hold likewise
     "options": 326,  # 300, and 12 an issue
     "words of docs": 41_900,  # 40,000, and less than 1,500 an issue

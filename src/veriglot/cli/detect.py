@@ -247,6 +247,7 @@ def _with_failed(rows: Iterable[Sample | FailedRow], predictions: Iterator[Predi
 
 def _write(kind: str, pairs: Iterable[tuple[Any, Prediction]], target: Path, title: str) -> None:
     """Write a complete output of a kind; only those in `_VIEWS` show the samples."""
+    from veriglot.formats.base import load_format
     from veriglot.formats.writer import Writer
     from veriglot.report.pages import write_html
     from veriglot.report.tables import Table
@@ -257,10 +258,8 @@ def _write(kind: str, pairs: Iterable[tuple[Any, Prediction]], target: Path, tit
         rows = []
         for sample, each in pairs:
             marked = " | ".join(sample.response[span.start : span.end] for span in each.spans or ())
-            row = {"id": each.id, "verdict": each.verdict, "score": each.score, "marked": marked}
-            row |= {"reason": each.reason, "response": sample.response}
-            row |= {"question": sample.question, "evidence": sample.evidence_text}
-            rows.append(row | sample.meta | row)  # the user's own columns follow, and replace none
+            row = {"id": each.id, "verdict": each.verdict, "score": each.score, "marked": marked, "reason": each.reason}
+            rows.append(row | load_format("columns").record(sample) | sample.meta | row)  # none is replaced
         columns = list(dict.fromkeys(chain.from_iterable(rows))) or ["id"]
         table = Table("", columns, [[row.get(column) for column in columns] for row in rows])
         write_whole(target, table.to_csv().encode("utf-8-sig"))  # Excel needs the byte order mark

@@ -452,7 +452,8 @@ def sample_of(row: Mapping[str, Any], reading: Reading) -> Sample:
     return _sample(row, plan, reading, reading.row_name)
 
 
-def _plan_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> _Plan:
+def _plan_of(row: Mapping[str, Any], columns: Mapping[str, str], seen: Collection[str] = ()) -> _Plan:
+    """The mapping for a row; one with only columns that were `seen` in rows with evidence may lack the evidence."""
     if not isinstance(row, Mapping):
         raise InputError(f"a row is an object, but this is {type(row).__name__}")
     flat = _flat(row, columns.values()).items()
@@ -460,6 +461,8 @@ def _plan_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> _Plan:
     try:
         return _plan(keys, tuple(columns.items()))
     except InputError as error:
+        if error.field == "evidence" and not row.keys() - seen:
+            return _plan_of(row, {**columns, "evidence": ""})
         if error.field == "response" or not dict(flat).get(_proposed(row, columns)["response"]):
             _refuse_failed(row)
         raise _unreadable(row, error, columns) from error
@@ -605,6 +608,7 @@ class Columns(Format):
 
     def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
         """Samples and bad rows. If labels are required, a label with unknown meaning ends the file."""
+        seen: set[str] = set()
         for record in rows_of_object(records) if is_one_object(reading.container, reading.source.look()) else records:
             if isinstance(record, FailedRow):
                 yield record
@@ -612,7 +616,8 @@ class Columns(Format):
             reading.line = record.line
             try:
                 for index, row in enumerate(_rows_in(record.data)):
-                    plan = _plan_of(row, reading.columns)
+                    plan = _plan_of(row, reading.columns, seen)
+                    seen |= row.keys()
                     _tell(plan, reading)
                     reading.shared = "annotator" in plan.parts or "annotator" in row.keys() - record.data.keys()
                     yield _sample(row, plan, reading, f"{reading.row_name}{f'-{index}' * bool(index)}")

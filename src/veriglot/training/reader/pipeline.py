@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = []
 
-REVISION = "2.1"
+REVISION = "2.2"
 _RATE = 2.5e-4
 _HEADS = 3.0  # factor of the heads' learning rate
 _DECAY = 0.01

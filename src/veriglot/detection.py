@@ -299,7 +299,8 @@ def _samples(
                 sample = sample_from_row(row, str(number), f"rows[{number}]", reading)
             except InputError as error:
                 if failing is None:
-                    error.remedy = error.remedy or 'Correct the row, or say on_error="skip" to have it as not_checked.'
+                    remedy = (error.remedy or "Correct the row").removesuffix(".")
+                    error.remedy = f'{remedy}, or say on_error="skip" to have it as not_checked.'
                     raise
                 yield records.Prediction(str(_id_of(row, str(number))), Status.FAILED, failing, reason=str(error))
                 continue

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from veriglot.bench.evaluation import taxonomy_of_types
 from veriglot.bench.items import tag_of
 from veriglot.errors import InputError, UsageError
-from veriglot.formats.base import Losses
 from veriglot.formats.reader import read_predictions
+from veriglot.formats.writer import Losses
 from veriglot.records import Annotation, Kind, Prediction, Sample, Status
 from veriglot.records.taxonomy import taxonomy
 from veriglot.signatures import stated_threshold
@@ -264,7 +264,7 @@ class PredictedLabels:
             "refused": self.refused,
             "samples_without": {"count": len(self.missing), "such_as": self.missing[:_NAMED]},
             "predictions_of_no_sample": {"count": len(unused), "such_as": unused[:_NAMED]},
-            "lost": self.losses.as_data()["lost"],
+            "lost": self.losses.lost,
         }
 
 

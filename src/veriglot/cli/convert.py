@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from veriglot.bench.predictions import PredictedLabels
-    from veriglot.formats.base import Losses, Report
+    from veriglot.formats.base import Report
+    from veriglot.formats.writer import Losses
 
 
 _NAMED = 3  # maximum ids in messages
@@ -79,7 +80,7 @@ def convert(options: ConvertOptions) -> int:
         for line in _account_of(labels):
             say(line)
     if options.json:
-        files = {"files": report.as_rows(), "unread": report.unread, "losses": losses.as_data()}
+        files = {"files": [*report.files.values()], "unread": report.unread, "losses": losses}
         print_json(files if labels is None else {**files, "predictions": labels.as_data()})
     return EXIT_ROWS_FAILED if account.tally.failed or losses.rows_left_out else 0
 

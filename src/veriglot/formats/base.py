@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 
-import msgspec
-
 from veriglot.errors import InputError, InputTypeError, UsageError
 from veriglot.plugins import Entry, Registry, read_package_data
 from veriglot.records import Annotation, Evidence, Generator, Sample, Span, Task, decode_json
@@ -30,7 +28,6 @@ __all__ = [
     "FORMATS",
     "FileReport",
     "Format",
-    "Losses",
     "Reading",
     "Report",
     "Sniff",
@@ -759,48 +756,3 @@ class Report:
 
     files: dict[str, FileReport] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
-
-    def as_rows(self) -> list[dict[str, Any]]:
-        """The report as plain data, one dictionary per file."""
-        return [msgspec.to_builtins(file) for file in self.files.values()]
-
-
-@dataclass
-class _Loss:
-    """Something that a format cannot represent: how often, and the id of one such sample."""
-
-    count: int
-    example: str
-
-
-@dataclass
-class Losses:
-    """What was lost in writing, by name. Empty if the file has everything.
-
-    Attributes:
-        format: the format written.
-        written: rows in the file.
-        lost: name to number of losses (`count`) and id of one such sample (`example`); the name for a sample that was
-            left out completely starts with `row:`.
-    """
-
-    format: str = ""
-    written: int = 0
-    lost: dict[str, _Loss] = field(default_factory=dict)
-
-    def note(self, sample_id: str, *names: str) -> None:
-        """Record the losses of one sample."""
-        for name in names:
-            self.lost.setdefault(name, _Loss(0, sample_id)).count += 1
-
-    def __bool__(self) -> bool:
-        return bool(self.lost)
-
-    @property
-    def rows_left_out(self) -> int:
-        """Number of samples that are not in the file."""
-        return sum(loss.count for name, loss in self.lost.items() if name.startswith("row: "))
-
-    def as_data(self) -> dict[str, Any]:
-        """The losses as plain data."""
-        return cast("dict[str, Any]", msgspec.to_builtins(self))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -13,7 +14,7 @@ import msgspec
 from msgspec import inspect
 
 from veriglot.errors import InputError, InputTypeError, UsageError
-from veriglot.formats.base import FORMATS, FileReport, Losses, Reading, load_format
+from veriglot.formats.base import FORMATS, FileReport, Reading, load_format
 from veriglot.formats.containers import Source, parquet_module
 from veriglot.records import Annotation, Prediction, Sample, Task
 from veriglot.storage.files import partial_path
@@ -22,9 +23,46 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 
-__all__ = ["Writer", "predictions_as_parquet", "write"]
+__all__ = ["Losses", "Writer", "predictions_as_parquet", "write"]
 
 _ROW_GROUP = 1024
+
+
+@dataclass
+class _Loss:
+    """Something that a format cannot represent: how often, and the id of one such sample."""
+
+    count: int
+    example: str
+
+
+@dataclass
+class Losses:
+    """What was lost in writing, by name. Empty if the file has everything.
+
+    Attributes:
+        format: the format written.
+        written: rows in the file.
+        lost: name to number of losses (`count`) and id of one such sample (`example`); the name for a sample that was
+            left out completely starts with `row:`.
+    """
+
+    format: str = ""
+    written: int = 0
+    lost: dict[str, _Loss] = field(default_factory=dict)
+
+    def note(self, sample_id: str, *names: str) -> None:
+        """Record the losses of one sample."""
+        for name in names:
+            self.lost.setdefault(name, _Loss(0, sample_id)).count += 1
+
+    def __bool__(self) -> bool:
+        return bool(self.lost)
+
+    @property
+    def rows_left_out(self) -> int:
+        """Number of samples that are not in the file."""
+        return sum(loss.count for name, loss in self.lost.items() if name.startswith("row: "))
 
 
 class _Sink:

@@ -432,3 +432,17 @@ def test_a_key_counts_as_it_is_spelt_before_another_spelling() -> None:
         assert sample.evidence[0].title == "T"
     (layer,) = read_row({**row, "spans": [(4, 8, "entity")]}).annotations
     assert layer.spans == (Span(4, 8, "entity"),)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        *(("richtig", "halluziniert"), ("Correcta", "Incorrecta"), ("верно", "неверно"), ("सही", "गलत")),
+        *(("صحيح", "خطأ"), ("正确", "错误"), ("正しい", "幻覚"), ("정답", "환각"), ("σωστό", "λάθος")),
+    ],
+)
+def test_labels_are_words_in_the_language_of_those_who_labelled(tmp_path: Path, right: str, wrong: str) -> None:
+    rows = [f"The den is old.,It is {word}.,{label}" for word, label in (("old", right), ("new", wrong))]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["evidence,response,label", *rows]), "utf-8")
+    assert [sample.annotations[0].ratings["unsupported"] for sample in read(path)] == [0, 1]

@@ -115,8 +115,8 @@ def _unsupported(value: Any, part: str, column: str, evidence: Sequence[str] = (
         )
     raise UnclearLabelError(
         f"{column!r} does not say whether {value!r} is supported or unsupported",
-        remedy=f"Add --map {quote(f'unsupported={column}')} if 1 is unsupported,"
-        f" --map {quote(f'supported={column}')} if 1 is supported.",
+        remedy=f"Add --map {quote(f'unsupported={column}')} if 1 or true is unsupported,"
+        f" --map {quote(f'supported={column}')} if it is supported.",
     )
 
 

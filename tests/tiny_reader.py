@@ -100,7 +100,7 @@ def write_reader(
         folder: is made.
         encoder: the file of the encoder.
         arrays: what was learned; None for random numbers.
-        answers: whether the weights have `answers.npz`, whose logit then counts too.
+        answers: whether the logit of `answers.npz` counts too.
         changed: fields of the manifest.
     """
     folder.mkdir(parents=True)
@@ -113,14 +113,14 @@ def write_reader(
         relation: FusionWeights((*weights[:-1].tolist(), 9.0 if relation == "translation" else 0.0), calibration)
         for relation in RELATIONS
     }
+    save_network(folder / ANSWERS_FILE, learned_of_answers())
     if answers:
-        save_network(folder / ANSWERS_FILE, learned_of_answers())
         weights[RESPONSE_COLUMN + 1] = 1.0
         fusion["across asked"] = FusionWeights(tuple(weights.tolist()), calibration)
     write_json(folder / FILES[1], fusion)
     fields: dict[str, Any] = {
         "revision": "tiny", "types": TYPES, "threshold": 0.5,
-        "sha256": {name: file_sha256(folder / name) for name in (*FILES, *([ANSWERS_FILE] if answers else []))},
+        "sha256": {name: file_sha256(folder / name) for name in FILES},
         "encoder_sha256": file_sha256(encoder)[:16], "grounding": file_sha256(Grounding().network)[:16],
     }  # fmt: skip
     write_json(folder / "weights.json", Manifest(**(fields | changed)))

@@ -299,8 +299,9 @@ def _samples(
                 sample = sample_from_row(row, str(number), f"rows[{number}]", reading)
             except InputError as error:
                 if failing is None:
-                    remedy = (error.remedy or "Correct the row").removesuffix(".")
-                    error.remedy = f'{remedy}, or say on_error="skip" to have it as not_checked.'
+                    if number or not error.remedy:  # a first row with a remedy is like all others
+                        remedy = (error.remedy or "Correct the row").removesuffix(".")
+                        error.remedy = f'{remedy}, or say on_error="skip" to have it as not_checked.'
                     raise
                 yield records.Prediction(str(_id_of(row, str(number))), Status.FAILED, failing, reason=str(error))
                 continue

@@ -244,7 +244,7 @@ def test_response_and_evidence_are_related_by_their_languages_and_the_question(
 
 
 def test_a_word_is_judged_by_its_tokens_whatever_part_they_are_in(weights: Path, encoder: Path) -> None:
-    network = Network(weights / "network.npz", encoder)
+    network = Network(weights, encoder)
     response = "the river in the den. " * 20
     bounds = np.array([(at, at + 3) for at in range(0, len(response), 22)] + [(len(response) - 1, len(response))])
     words = network.words(response, bounds, "en", None, ["the den"])
@@ -257,7 +257,7 @@ def test_a_word_is_judged_by_its_tokens_whatever_part_they_are_in(weights: Path,
 
 
 def test_a_response_without_a_token_is_judged_by_nothing(weights: Path, encoder: Path) -> None:
-    words = Network(weights / "network.npz", encoder).words("", np.zeros((2, 2), np.int64), "en", None, ["the den"])
+    words = Network(weights, encoder).words("", np.zeros((2, 2), np.int64), "en", None, ["the den"])
     assert words.unsupported.tolist() == words.response.tolist() == [0, 0]
     assert words.types.sum(axis=1) == pytest.approx(1)
 
@@ -375,7 +375,7 @@ def test_a_network_without_its_heads_or_of_another_size_is_refused(encoder: Path
     headless = {name: values for name, values in arrays.items() if not name.startswith("tokens.")}
     folder = write_reader(tmp_path / "headless", encoder, arrays=headless)
     with pytest.raises(WeightsError, match=r"lacks tokens\.0\.w, tokens\.1\.w"):
-        Network(folder / "network.npz", encoder)
+        Network(folder, encoder)
     folder = write_reader(tmp_path / "narrow", encoder, arrays=arrays | {"l7.q.w": arrays["l7.q.w"][:-1]})
     with pytest.raises(WeightsError, match="not for the network in"):
-        Network(folder / "network.npz", encoder)
+        Network(folder, encoder)

@@ -64,7 +64,7 @@ def test_what_was_learned_for_another_network_is_refused(path: Path) -> None:
 @pytest.mark.slow
 def test_the_network_of_training_is_that_of_onnx_runtime(path: Path, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch", reason="needs the extra `train`: pip install 'veriglot[train]'")
-    from veriglot.detectors.reader.detector import Network, head, save_network
+    from veriglot.detectors.reader.detector import head, read_network, save_network
     from veriglot.training.reader.network import FIRST, ReaderNetwork
     from veriglot.training.reader.pipeline import arrays_of
 
@@ -78,24 +78,23 @@ def test_the_network_of_training_is_that_of_onnx_runtime(path: Path, tmp_path: P
     tokeniser = Tokeniser(path)
     pairs = [tokeniser.pair(*(tokeniser.tokens(text)[0] for text in texts)) for texts in TEXTS]
     save_network(tmp_path / "network.npz", arrays_of(network, E5File(path), pairs))
-    reader = Network(tmp_path / "network.npz", path)
+    stored = read_network(tmp_path / "network.npz")
+    reader = E5Reader(stored, path)
     with torch.no_grad():
         read = network.eval()(pairs)
         network.layers[5].fi.bias[7] = 90.0  # what goes into the next matrix
     assert 7 in network.outliers(pairs)[5, 1]
     ours, theirs = [], []
-    alone = {index: last for index, _, last in reader._encoder.states(pairs)}
-    for index, _, last in reader._encoder.states(pairs, whole=True):
+    alone = {index: last for index, _, last in reader.states(pairs)}
+    for index, _, last in reader.states(pairs, whole=True):
         part = slice(*pairs[index].response)
-        ours.append(head(reader._learned, "tokens", last[part]))
+        ours.append(head(stored, "tokens", last[part]))
         theirs.append(read.tokens[index, part].numpy())
         assert read.inside[index].sum() == len(last[part])
         inside = last[part]
         assert np.abs(alone[index] - np.concatenate([last[:1], inside])).max() < 0.1 * np.abs(inside).max()
         pooled = np.concatenate([last[0], inside.mean(axis=0), inside.max(axis=0)])
-        assert head(reader._learned, "response", pooled[None])[0, 0] == pytest.approx(
-            float(read.responses[index]), abs=0.1
-        )
+        assert head(stored, "response", pooled[None])[0, 0] == pytest.approx(float(read.responses[index]), abs=0.1)
     one, other = np.concatenate(ours), np.concatenate(theirs)
     # Training computes in 16 bits, the other in 8-bit integers, hence not to the last digit.
     assert np.abs(one - other).max() < 0.25

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,8 +66,8 @@ __all__ = [
     "save_network",
 ]  # fmt: skip
 
-FILES = ("network.npz", "fusion.json")
-ANSWERS_FILE = "answers.npz"  # optional: weights of earlier versions may lack it
+ANSWERS_FILE = "answers.npz"
+FILES = ("network.npz", "fusion.json", ANSWERS_FILE)
 ENCODER = "e5-multilingual"
 RELATIONS = ("same", "same asked", "across", "across asked", "translation")  # of languages; asked: with a question
 GROUNDING_COLUMN = 3  # column of `fusion_features` with grounding's logit of the word
@@ -133,29 +133,23 @@ class Network:
     """The fine-tuned encoder and its heads.
 
     Args:
-        learned: the file that `veriglot train reader` wrote.
+        folder: that `veriglot train reader` wrote.
         encoder: the file of `e5-multilingual`.
-        answers: the file of `AnswerFinder`; None leaves it out.
 
     Raises:
         WeightsError: a file is missing, damaged or not of its kind.
     """
 
-    def __init__(self, learned: Path, encoder: Path, answers: Path | None = None) -> None:
-        self._learned = read_network(learned)
+    def __init__(self, folder: Path, encoder: Path) -> None:
+        self._learned = read_network(folder / FILES[0])
         self._tokeniser = Tokeniser(encoder)
         missing = [name for head in _HEADS for name in (f"{head}.0.w", f"{head}.1.w") if name not in self._learned]
         if missing:
-            raise WeightsError(f"{learned} lacks {', '.join(missing)}.", remedy="Reinstall Veriglot.")
+            raise WeightsError(f"{folder / FILES[0]} lacks {', '.join(missing)}.", remedy="Reinstall Veriglot.")
         self._encoder = E5Reader(
             {name: values for name, values in self._learned.items() if not name.startswith(_HEADS)}, encoder
         )
-
-        self._answers_file, self._file = answers, encoder
-
-    @cached_property
-    def _answers(self) -> AnswerFinder | None:
-        return None if self._answers_file is None else AnswerFinder(self._answers_file, self._file)
+        self._find_answers = cache(lambda: AnswerFinder(folder / ANSWERS_FILE, encoder))  # few samples need it
 
     def read(
         self, sample: Sample, raw: RawPrediction, relation: str, language: str, evidence: str
@@ -177,8 +171,8 @@ class Network:
             lines = tuple(text[slice(*line)] for text in passages for line in sentences(text, evidence))
             sequences = input_sequences(self._tokeniser, sample.response, language, question, lines, _ANSWERS_ROOM)
             relation = "across"
-            if self._answers is not None and len(sequences) == 1:
-                by_tokens, passages = self._answers.read(sequences[0].pair, lines, self._tokeniser)
+            if len(sequences) == 1:
+                by_tokens, passages = self._find_answers().read(sequences[0].pair, lines, self._tokeniser)
                 answers, relation = _means(by_tokens, sequences[0].bounds, bounds), "across asked"
         evidence_room = _EVIDENCE_ROOM if relation == "same asked" else 0
         words = self.words(sample.response, bounds, language, question, passages, evidence_room=evidence_room)
@@ -413,8 +407,7 @@ class Reader(WordDetector):
     def __init__(self, *, threshold: float | None = None, words: bool = False, weights: str | None = None) -> None:
         self._folder = Path(weights) if weights is not None else Path(str(files(__package__) / "weights"))
         self._manifest = Manifest.read(self._folder)
-        self._files = FILES if ANSWERS_FILE not in self._manifest.sha256 else (*FILES, ANSWERS_FILE)
-        self._manifest.check(self._folder, self._files)
+        self._manifest.check(self._folder, FILES)
         self._grounding = Grounding()
         super().__init__(threshold, self._manifest, words=words)
         self._encoder = registry.find(ENCODER)
@@ -438,7 +431,7 @@ class Reader(WordDetector):
         """Name, weights, encoder, threshold and unit in one line."""
         return signature(
             detector=self.name,
-            weights=digest([*(self._manifest.sha256[name] for name in self._files), self._manifest.grounding])[:12],
+            weights=digest([*(self._manifest.sha256[name] for name in FILES), self._manifest.grounding])[:12],
             encoder=self._manifest.encoder_sha256[:12],
             judging=JUDGING_VERSION,
             input=_INPUT_VERSION,
@@ -448,12 +441,11 @@ class Reader(WordDetector):
 
     @cached_property
     def _network(self) -> Network:
-        answers = self._folder / ANSWERS_FILE if ANSWERS_FILE in self._files else None
-        return Network(self._folder / FILES[0], self._encoder, answers)
+        return Network(self._folder, self._encoder)
 
     @cached_property
     def _fusion(self) -> dict[str, FusionWeights]:
-        return msgspec.json.decode((self._folder / "fusion.json").read_bytes(), type=dict[str, FusionWeights])
+        return msgspec.json.decode((self._folder / FILES[1]).read_bytes(), type=dict[str, FusionWeights])
 
     def _predict_raw(self, sample: Sample, resolved: ResolvedLanguage) -> RawPrediction | None:
         evidence, note = evidence_language(sample, resolved.tag)

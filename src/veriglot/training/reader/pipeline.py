@@ -156,8 +156,7 @@ def write_weights(
     with whole_folder(out) as part:
         save_network(part / FILES[0], arrays_of(network, E5File(encoder), pairs))
         save_network(part / ANSWERS_FILE, _in_bytes(finder.learned()))
-        names = [*FILES, ANSWERS_FILE]
-        reader = Network(part / FILES[0], encoder, part / ANSWERS_FILE)
+        reader = Network(part, encoder)
         judged = judge(calibration_rows(material.held_out, seed), reader, say)
         write_json(part / FILES[1], fit_fusion(judged))
         (part / "MODEL_CARD.md").write_text(_card(material, judged, seed), "utf-8")
@@ -166,7 +165,7 @@ def write_weights(
             types=TYPES,
             threshold=0.5,
             thresholds=_STRICTNESS,
-            sha256={name: file_sha256(part / name) for name in names},
+            sha256={name: file_sha256(part / name) for name in FILES},
             encoder_sha256=file_sha256(encoder)[:16],
             grounding=file_sha256(Grounding().network)[:16],
         )

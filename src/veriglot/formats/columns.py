@@ -511,7 +511,7 @@ def _sample_of_parts(row: Mapping[str, Any], plan: _Plan, reading: Reading, id_:
     source_of_pair, target = halves if len(halves) == 2 and all(halves) else (None, None)
     data |= {
         "id": stated.get("id") or id_,
-        "question": stated.get("question"),
+        "question": stated.get("question") or None,
         "language": language or reading.language or target,
         "evidence": [{"language": source or source_of_pair} | passage for passage in _evidence(plan, flat)],
     }

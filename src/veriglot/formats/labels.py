@@ -151,7 +151,7 @@ def _edges(item: Any, where: str, response: str, reading: Reading) -> tuple[int,
 def _spans(
     items: Sequence[Any], column: str, response: str, reading: Reading
 ) -> tuple[str, tuple[Span, ...], list[Any]]:
-    """The taxonomy, the spans, and what their objects say beside the range."""
+    """The taxonomy, the spans, and what their objects say beside the span."""
     known = _TABLE["keys"]
     ranges, types, others = [], [], []
     for index, item in enumerate(items):
@@ -166,9 +166,15 @@ def _spans(
             name = "unverified"
         ranges.append(edges)
         types.append(name)
-        edge_names = {*known["start"], *known["end"]}
-        others.append({k: v for k, v in item.items() if k not in edge_names} if isinstance(item, Mapping) else {})
+        edge_names, marked = {*known["start"], *known["end"]}, response[slice(*edges)]
+        fields = item.items() if isinstance(item, Mapping) else ()
+        others.append({key: value for key, value in fields if key not in edge_names and value != marked})
     taxonomy = taxonomy_with(types) if types else None
+    if taxonomy:  # else the type is nowhere but here
+        others = [
+            {key: value for key, value in other.items() if value != type_}
+            for other, type_ in zip(others, types, strict=True)
+        ]
     spans = (Span(*edges, type_ if taxonomy else "hallucination") for edges, type_ in zip(ranges, types, strict=True))
     return taxonomy or "hat", tuple(sorted(spans, key=lambda span: (span.start, span.end))), others
 

@@ -299,7 +299,7 @@ def _samples(
                 sample = sample_from_row(row, str(number), f"rows[{number}]", reading)
             except InputError as error:
                 if failing is None:
-                    if number or not error.remedy:  # a first row with a remedy is like all others
+                    if number or not error.remedy:  # the remedy of the first row is one for all rows
                         remedy = (error.remedy or "Correct the row").removesuffix(".")
                         error.remedy = f'{remedy}, or say on_error="skip" to have it as not_checked.'
                     raise

@@ -446,3 +446,9 @@ def test_labels_are_words_in_the_language_of_those_who_labelled(tmp_path: Path, 
     path = tmp_path / "rows.csv"
     path.write_text("\n".join(["evidence,response,label", *rows]), "utf-8")
     assert [sample.annotations[0].ratings["unsupported"] for sample in read(path)] == [0, 1]
+
+
+def test_what_a_span_does_not_say_itself_is_not_lost() -> None:
+    span = {"start": 4, "end": 8, "text": "mill", "type": "entity", "source": "mill", "note": "entity"}
+    row = {"evidence": "The den was built.", "response": "The mill was built.", "spans": [span]}
+    assert read_row(row).meta == {"labels": [{"source": "mill", "note": "entity"}]}

@@ -167,12 +167,12 @@ def _spans(
         ranges.append(edges)
         types.append(name)
         edge_names, marked = {*known["start"], *known["end"]}, response[slice(*edges)]
-        fields = item.items() if isinstance(item, Mapping) else ()
-        others.append({key: value for key, value in fields if key not in edge_names and value != marked})
+        other = {k: v for k, v in item.items() if k not in edge_names} if isinstance(item, Mapping) else {}
+        others.append({k: v for k, v in other.items() if k not in known["marked"] or v != marked})
     taxonomy = taxonomy_with(types) if types else None
     if taxonomy:  # else the type is nowhere but here
         others = [
-            {key: value for key, value in other.items() if value != type_}
+            {k: v for k, v in other.items() if k not in known["type"] or v != type_}
             for other, type_ in zip(others, types, strict=True)
         ]
     spans = (Span(*edges, type_ if taxonomy else "hallucination") for edges, type_ in zip(ranges, types, strict=True))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -149,7 +149,11 @@ class Network:
         self._encoder = E5Reader(
             {name: values for name, values in self._learned.items() if not name.startswith(_HEADS)}, encoder
         )
-        self._find_answers = cache(lambda: AnswerFinder(folder / ANSWERS_FILE, encoder))  # few samples need it
+        self._answers_file, self._file = folder / ANSWERS_FILE, encoder
+
+    @cached_property
+    def _answers(self) -> AnswerFinder:
+        return AnswerFinder(self._answers_file, self._file)
 
     def read(
         self, sample: Sample, raw: RawPrediction, relation: str, language: str, evidence: str
@@ -172,7 +176,7 @@ class Network:
             sequences = input_sequences(self._tokeniser, sample.response, language, question, lines, _ANSWERS_ROOM)
             relation = "across"
             if len(sequences) == 1:
-                by_tokens, passages = self._find_answers().read(sequences[0].pair, lines, self._tokeniser)
+                by_tokens, passages = self._answers.read(sequences[0].pair, lines, self._tokeniser)
                 answers, relation = _means(by_tokens, sequences[0].bounds, bounds), "across asked"
         evidence_room = _EVIDENCE_ROOM if relation == "same asked" else 0
         words = self.words(sample.response, bounds, language, question, passages, evidence_room=evidence_room)
